@@ -51,7 +51,8 @@ pub struct Acceptance {
 
 impl Acceptance {
     /// Whether the statement is about a finding.
-    fn covers(&self, stack: &Stack, finding: &Finding) -> bool {
+    #[must_use]
+    pub fn covers(&self, stack: &Stack, finding: &Finding) -> bool {
         let is_device = |name: &str| {
             let target = &finding.target;
             let bare = name.strip_prefix("/dev/").unwrap_or(name);
@@ -63,7 +64,9 @@ impl Acceptance {
         self.rule == finding.rule() && self.device.as_deref().is_none_or(is_device)
     }
 
-    fn is_over(&self, today: Day) -> bool {
+    /// Whether its last day is over.
+    #[must_use]
+    pub fn is_over(&self, today: Day) -> bool {
         self.until.is_some_and(|last| last < today)
     }
 }

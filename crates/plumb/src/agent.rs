@@ -59,11 +59,17 @@ const JUMP_NS: i64 = 5_000_000_000;
 /// When the configuration has a mistake, the disks cannot be watched, or the history cannot be opened.
 pub fn run(args: &Agent) -> Result<Exit, Failure> {
     let mut config = AgentConfig::read(args)?;
-    let accepted = Config::read(None, true)?;
     if args.check_config {
+        Config::read(None, true)?;
         output::print(&checked(&config))?;
         return Ok(Exit::Clean);
     }
+    // Counting goes before accepting.
+    let accepted = Config::read(None, true).unwrap_or_else(|failure| {
+        let why = failure.text("");
+        output::say(&format!("no finding is accepted: {}", why.trim_end()));
+        Config::default()
+    });
     // A person who closes the terminal wants the agent to end; systemd asks for a reload by the same signal.
     let (ended, reload) = match std::io::stdin().is_terminal() {
         true => (stop_flag()?, Arc::default()),
@@ -96,9 +102,9 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         log: ChangeLog::open(),
         board,
     };
-    agent.judge.accept(accepted);
     agent.report(&mut writer);
     agent.publish(&config);
+    agent.accept(accepted);
     note_kernel(&mut writer);
     tell_systemd(&[NotifyState::Ready]);
     let has_watchdog = sd_notify::watchdog_enabled().is_some();
@@ -106,7 +112,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     let end = args.duration.map(|duration| Instant::now() + duration);
     let mut stored = Instant::now();
     let mut from_ns = now_ns();
-    let mut names = DeviceNames::default();
+    let mut names = DeviceNames::of_present();
     let mut is_over = false;
     while !is_over {
         let next = Instant::now() + config.interval;
@@ -142,7 +148,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             config = taken;
             agent.board.set_interval(config.interval);
             if let Some(accepted) = accepted {
-                agent.judge.accept(accepted);
+                agent.accept(accepted);
             }
         }
         if has_watchdog {
@@ -257,7 +263,8 @@ fn read_again(
         .chain(reloading)
         .collect();
     tell_systemd(&states);
-    let taken = AgentConfig::read(args).and_then(|mut config| {
+    let read = AgentConfig::read(args).and_then(|config| Ok((config, Config::read(None, true)?)));
+    let taken = read.and_then(|(mut config, accepted)| {
         if config.state_dir != before.state_dir {
             output::say(&format!(
                 "state_dir: the history stays in {} until the agent starts again",
@@ -272,7 +279,7 @@ fn read_again(
         writer
             .set_settings(config.history.clone())
             .map_err(|error| Failure::failed(&error))?;
-        Ok((config, Config::read(None, true)?))
+        Ok((config, accepted))
     });
     tell_systemd(&[NotifyState::Ready]);
     match taken {
@@ -353,6 +360,12 @@ impl RunningAgent {
         for change in self.judge.end_period() {
             self.note(writer, at_ns, &change);
         }
+        self.board.set_findings(self.judge.present());
+    }
+
+    /// Accepts findings from now on.
+    fn accept(&mut self, accepted: Config) {
+        self.judge.accept(accepted);
         self.board.set_findings(self.judge.present());
     }
 

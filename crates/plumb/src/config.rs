@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::accept::{self, Acceptance, Accepted, Day};
-use plumb_model::RuleId;
 use plumb_model::rule::RULES;
+use plumb_model::{Finding, RuleId};
 use plumb_stack::Stack;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -71,6 +71,13 @@ impl Config {
         let mut accepted = accept::accept(diagnosis, stack, &self.accept, today());
         accepted.unseen = self.accept_unseen;
         accepted
+    }
+
+    /// Whether a finding of a device without a known stack is accepted today.
+    pub fn accepts(&self, finding: &Finding) -> bool {
+        let (today, stack) = (today(), Stack::default());
+        let mut accepting = self.accept.iter();
+        accepting.any(|one| !one.is_over(today) && one.covers(&stack, finding))
     }
 
     /// Reads the text of a file.

@@ -17,7 +17,7 @@ use plumb_profile::answers::SingleIo;
 use plumb_profile::profile::ProfileSet;
 use plumb_quoting::json;
 use plumb_report::history::FindingChange;
-use plumb_stack::{Obstacle, Stack};
+use plumb_stack::Obstacle;
 use serde::{Deserialize, Serialize};
 
 use super::survey::LayoutSurvey;
@@ -42,7 +42,7 @@ pub struct Judge {
     present: Vec<(Place, Finding)>,
     /// Findings that the configuration of the host accepts: they are no news.
     config: Config,
-    /// The places of the accepted ones, as of the last look at each.
+    /// The places that the last survey accepts.
     accepted: Vec<Place>,
 }
 
@@ -145,7 +145,9 @@ impl Judge {
 
     /// The findings that are present and not accepted.
     pub fn present(&self) -> impl Iterator<Item = PresentFinding> {
-        let counts = |(place, _): &&(Place, Finding)| !self.accepted.contains(place);
+        let counts = |(place, finding): &&(Place, Finding)| {
+            !self.accepted.contains(place) && !self.config.accepts(finding)
+        };
         self.present.iter().filter(counts).map(|(place, finding)| {
             let identity = &place.on.identity;
             PresentFinding {
@@ -183,15 +185,11 @@ impl Judge {
             for finding in &mut found.findings {
                 finding.target.identity = identity.filter(|one| **one != profile.device).cloned();
             }
-            let accepted = self.config.apply(&mut found, &Stack::default());
-            let accepted = accepted.findings.iter().map(|one| &one.finding);
-            let accepted: Vec<Place> = accepted.map(|one| self.place(&profile, one)).collect();
-            let of_device = self.location(&profile, None);
-            self.accepted.retain(|place| {
-                (&place.on.identity, &place.on.layer) != (&of_device.identity, &of_device.layer)
-            });
-            self.accepted.extend(accepted);
             changes.extend(self.end_of_findings(&profile, &found));
+            // An accepted finding is no news, and still there.
+            found
+                .findings
+                .retain(|finding| !self.config.accepts(finding));
             for finding in found.findings {
                 changes.extend(self.find(self.place(&profile, &finding), finding));
             }
@@ -204,9 +202,7 @@ impl Judge {
         // An accepted finding is no news, and still there.
         let there = survey.findings.iter().chain(&survey.accepted);
         let there: Vec<Place> = there.map(place_in_layout).collect();
-        self.accepted.retain(|place| place.on.layer != LAYOUT);
-        let accepted = survey.accepted.iter().map(place_in_layout);
-        self.accepted.extend(accepted);
+        self.accepted = survey.accepted.iter().map(place_in_layout).collect();
         let is_open = |place: &Place| {
             let is_of_place = |target: &Target| on_layout(target) == place.on;
             let is_unknown = survey.unknown.iter().any(|unknown| {
@@ -226,27 +222,21 @@ impl Judge {
     }
 
     fn place(&self, profile: &Profile, finding: &Finding) -> Place {
+        let identity = self.identities.get(&profile.device);
         Place {
             rule: finding.rule(),
-            on: self.location(profile, finding.target.part.clone()),
-        }
-    }
-
-    fn location(&self, profile: &Profile, part: Option<Part>) -> Location {
-        let identity = self.identities.get(&profile.device);
-        Location {
-            identity: identity.unwrap_or(&profile.device).clone(),
-            layer: profile.layer.word().to_owned(),
-            part,
+            on: Location {
+                identity: identity.unwrap_or(&profile.device).clone(),
+                layer: profile.layer.word().to_owned(),
+                part: finding.target.part.clone(),
+            },
         }
     }
 
     /// The findings on a device that its I/O of a period no longer show.
     fn end_of_findings(&mut self, profile: &Profile, found: &Diagnosis) -> Vec<Change> {
         let again = found.findings.iter();
-        let mut again: Vec<Place> = again.map(|finding| self.place(profile, finding)).collect();
-        // An accepted finding is still there.
-        again.extend(self.accepted.iter().cloned());
+        let again: Vec<Place> = again.map(|finding| self.place(profile, finding)).collect();
         let Some(identity) = self.identities.get(&profile.device).cloned() else {
             return Vec::new();
         };
@@ -461,14 +451,29 @@ mod tests {
                 [(FindingChange::Appeared, RuleId::MisalignedIo)]
             );
             assert_eq!(misaligned(&judge), 2);
-            judge.accept(config);
+            judge.accept(config.clone());
+            assert_eq!(misaligned(&judge), 1, "at once");
             assert_eq!(changes(&mut judge, &bad), [], "still there");
+            // A period without I/O, or with too few of them, changes nothing.
+            assert_eq!(changes(&mut judge, &ProfileSet::default()), []);
+            assert_eq!(changes(&mut judge, &period("sda", 3, 0)), []);
             assert_eq!(misaligned(&judge), 1);
             assert_eq!(
                 changes(&mut judge, &good),
                 [(FindingChange::Gone, RuleId::MisalignedIo)]
             );
         }
+        // After a restart.
+        let mut judge = Judge::default();
+        for profile in bad.iter() {
+            judge.add("wwn of sda", profile);
+        }
+        let earlier = stored(&judge.end_period());
+        let mut judge = Judge::resume(&earlier);
+        assert_eq!(misaligned(&judge), 1);
+        let text = "[[accept]]\nrule = \"misaligned-io\"\nreason = \"a test\"\n";
+        judge.accept(Config::parse("config.toml", text).expect("a file without mistakes"));
+        assert_eq!(misaligned(&judge), 0);
         // Its last day is over.
         let text =
             "[[accept]]\nrule = \"misaligned-io\"\nreason = \"a test\"\nuntil = 2020-01-31\n";

@@ -144,7 +144,11 @@ impl Board {
         self.change(|metrics| {
             metrics.devices.retain(|name, _| present.contains_key(name));
             for (name, device) in present {
-                metrics.devices.entry(name).or_insert(device);
+                // The name is that of another disk by now, whose counters begin at 0.
+                let is_another = |known: &DeviceMetrics| known.identity != device.identity;
+                if metrics.devices.get(&name).is_none_or(is_another) {
+                    metrics.devices.insert(name, device);
+                }
             }
         });
     }
@@ -367,6 +371,7 @@ mod tests {
             fs::write(folder.join("dev"), format!("{number}\n")).expect("room");
         };
         disk("plumb-a", 100, "259:77");
+        disk("plumb-idle", 100, "259:76");
         disk("plumb!b", 100, "259:78");
         disk("plumb-empty", 0, "259:79");
         let board = Board::new(Duration::from_secs(10));
@@ -383,6 +388,12 @@ mod tests {
         assert_eq!(reads(&board, "plumb-a"), Some(7), "counters go on");
         board.add(&reading("259:80", 9), &identities);
         assert_eq!(reads(&board, "259:80"), None, "a number is no name");
+        // A disk that another one replaced begins at 0 before its first I/O.
+        let old = BTreeMap::from([("plumb-idle".to_owned(), "old".to_owned())]);
+        board.add(&reading("plumb-idle", 4), &old);
+        assert_eq!(reads(&board, "plumb-idle"), Some(4));
+        board.set_devices_in(disks.path());
+        assert_eq!(reads(&board, "plumb-idle"), Some(0));
         // The name is that of another disk, then of none.
         identities.insert("plumb-a".to_owned(), "another".to_owned());
         board.add(&reading("plumb-a", 3), &identities);
