@@ -422,7 +422,7 @@ fn dump(args: &HistoryDump) -> Result<Exit, Failure> {
     let reader = span::open(state_dir)?;
     let wanted = match &args.last {
         Some(last) => last_of_all(&reader, last)?,
-        None => named(&reader, &args.spans)?,
+        None => named(&reader, &args.spans, false)?,
     };
     let (mut all, mut is_partial) = (Saved::default(), false);
     let mut added: BTreeMap<(String, &'static str), String> = BTreeMap::new();
@@ -474,8 +474,12 @@ fn last_of_all(reader: &Reader, last: &str) -> Result<Vec<(SeriesFacts, Span)>, 
     Ok(all.into_iter().map(|series| (series, time)).collect())
 }
 
-/// The devices that spans name, each once.
-fn named(reader: &Reader, spans: &[String]) -> Result<Vec<(SeriesFacts, Span)>, Failure> {
+/// The devices that spans name, each once. A span without I/O is an error unless an empty answer is one.
+fn named(
+    reader: &Reader,
+    spans: &[String],
+    may_be_empty: bool,
+) -> Result<Vec<(SeriesFacts, Span)>, Failure> {
     let mut all: Vec<(SeriesFacts, Span)> = Vec::new();
     for words in spans {
         let span = DeviceSpan::parse(words).map_err(Failure::usage)?;
@@ -489,7 +493,7 @@ fn named(reader: &Reader, spans: &[String]) -> Result<Vec<(SeriesFacts, Span)>, 
             has_any |= !time.common(series.span.unwrap_or(time)).is_empty();
             all.push((series, time));
         }
-        if !has_any {
+        if !has_any && !may_be_empty {
             return Err(span::no_ios(&span.device));
         }
     }

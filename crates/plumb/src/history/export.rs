@@ -25,7 +25,7 @@ pub fn run(args: &HistoryExport) -> Result<Exit, Failure> {
     let reader = span::open(&args.folder.state_dir)?;
     let wanted = match &args.last {
         Some(last) => last_of_all(&reader, last)?,
-        None => named(&reader, &args.spans)?,
+        None => named(&reader, &args.spans, true)?,
     };
     let to = args.output.as_deref();
     match args.form {

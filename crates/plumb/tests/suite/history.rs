@@ -470,6 +470,9 @@ fn exports_of_all_forms_have_the_same_windows() {
             assert_eq!(row.len(), names.len() + 2, "{row:?}");
         }
     }
+    // A time without I/O is an answer, of names alone.
+    let empty = history(&folder, &["export", "host_0@2019-01-01..2019-01-02"]);
+    assert_eq!(empty.ends(0).out.lines().count(), 1, "{}", empty.out);
     let file = folder.path("out.csv").display().to_string();
     history(&folder, &["export", "host_0", "-o", &file]).ends(0);
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), csv);
