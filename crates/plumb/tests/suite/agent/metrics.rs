@@ -82,6 +82,11 @@ fn get(address: SocketAddr, path: &str, accept: &str) -> (String, String) {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
     );
+    answer(address, &request)
+}
+
+/// The same for the text of a request.
+fn answer(address: SocketAddr, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(LIMIT)).expect("a limit");
     stream.write_all(request.as_bytes()).expect("a reader");
@@ -325,9 +330,11 @@ impl Prometheus {
 
     /// The document of its API at this path.
     fn ask(&self, path: &str) -> serde_json::Value {
-        let (head, body) = get(self.address, path, "application/json");
-        assert!(head.starts_with("HTTP/1.1 200 "), "{head}\n{body}");
-        serde_json::from_str(&body).expect("JSON")
+        // An answer of this version is not cut into chunks, however long it is.
+        let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        let (head, body) = answer(self.address, &request);
+        assert!(head.starts_with("HTTP/1.0 200 "), "{head}\n{body}");
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {head}\n{body}"))
     }
 
     /// The series of an expression at the present time.
