@@ -130,8 +130,10 @@ struct plumb_kept {
 	u32 op;
 	u32 process; /* index; all bits when nobody knows */
 	s32 error; /* an errno below 0, a blk_status_t above */
+	u64 inode; /* of the file whose pages it moves; 0: not known */
+	char name[32]; /* of that file, without its directory; empty: not known */
 };
-#define PLUMB_KEPT_BYTES 40
+#define PLUMB_KEPT_BYTES 80
 
 /* Addresses of bios in flight whose hashes are alike; the flight of each has the same place among the flights. */
 #define PLUMB_BIOS 8
@@ -160,9 +162,10 @@ struct plumb_sender {
 	u64 sector;
 	u32 dev;
 	u32 process; /* index; all bits when no entry was free */
-	u32 thread;
+	u32 thread; /* 0: not known */
 	u32 is_wanted; /* by the filter */
-	u64 unused; /* so that none lies in two cache lines */
+	u32 is_written_back; /* by a worker of the kernel, from pages that the process made dirty */
+	u32 unused; /* so that none lies in two cache lines */
 };
 #define PLUMB_SENDER_BYTES 32
 
@@ -170,9 +173,24 @@ struct plumb_sender {
 struct plumb_process {
 	u64 dev_tgid; /* 0: free; the number of the process in the low half */
 	char comm[16];
+	u64 cgroup; /* its number in version 2, when the process was first seen; 0: not known */
+	u64 is_own; /* of the watch itself, or a child of it */
+	u64 unused[3];
+};
+#define PLUMB_PROCESS_BYTES 64
+
+/* The task that last made a page dirty in one MiB of a file. */
+struct plumb_dirtier {
+	u64 mapping; /* address of the file's cache; 0: free */
+	u64 part; /* number of the MiB */
+	u64 cgroup;
+	char comm[16];
+	u32 tgid;
+	u32 is_wanted; /* by the filter */
+	u64 seen; /* when it last did, in 2^30 ns */
 	u64 unused;
 };
-#define PLUMB_PROCESS_BYTES 32
+#define PLUMB_DIRTIER_BYTES 64
 
 /* When a thread of a process last sent an I/O. User space counts those that were seen since it last read. */
 struct plumb_thread {
@@ -187,7 +205,8 @@ struct plumb_thread {
 struct plumb_sent {
 	u64 bytes;
 	u64 by_alignment[12]; /* I/O by trailing zeros of the start in sectors, 11 and more together */
-	u64 unused[3];
+	u64 written_back; /* I/O of these that a worker of the kernel sent */
+	u64 unused[2];
 };
 #define PLUMB_SENT_BYTES 128
 /* What alone is to count; 0 in a field is no condition. */

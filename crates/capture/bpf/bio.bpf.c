@@ -5,7 +5,7 @@
  */
 #include "kernel.h"
 #include "count.h"
-#include "filter.h"
+#include "senders.h"
 #include "bios.h"
 
 _Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
@@ -78,7 +78,7 @@ INLINE int queue(struct bio *bio)
 	struct io io = { .sector = FIELD(bio, bi_iter.bi_sector), .sectors = sectors, .op = op_of(opf) };
 	struct plumb_device *device;
 	struct plumb_flight *flight;
-	u32 process;
+	struct sent_by by;
 	u64 address, key;
 
 	if (!sectors) {
@@ -89,7 +89,10 @@ INLINE int queue(struct bio *bio)
 	if (is_unwanted_op(io.op))
 		return 0;
 	device = device_of_bio(bio, &io.index, &io.place, &dev);
-	if (!device || is_unwanted_task())
+	if (!device)
+		return 0;
+	by = sent_by(bio, dev);
+	if (!by.is_wanted)
 		return 0;
 	if (!sectors) {
 		ADD(device->flushes, 1);
@@ -99,9 +102,8 @@ INLINE int queue(struct bio *bio)
 	io.is_ahead = opf & REQ_FLAG(RAHEAD);
 	io.now = bpf_ktime_get_ns();
 	key = begin(lane, device, &io);
-	process = process_index(dev);
-	count_process(lane, process, io.sector, sectors);
-	note_thread(process, bpf_get_current_pid_tgid(), io.now);
+	count_process(lane, by.process, io.sector, sectors, by.is_written_back);
+	note_thread(by.process, by.thread, io.now);
 	address = address_of(bio);
 	flight = flight_of(lane, address, io.now);
 	if (!flight) {
@@ -114,7 +116,7 @@ INLINE int queue(struct bio *bio)
 	flight->device = io.index;
 	flight->op = io.op;
 	flight->sectors = sectors;
-	flight->process = process;
+	flight->process = by.process;
 	flight->address = address;
 	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
 	return 0;
@@ -150,6 +152,7 @@ __attribute__((noinline)) int end_at(u64 address, s32 error)
 	io.sectors = flight->sectors;
 	io.process = flight->process;
 	io.end = flight->end;
+	io.bio = address;
 	io.index = flight->device & device_mask;
 	io.error = error;
 	flight->address = 0;

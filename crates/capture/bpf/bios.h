@@ -28,19 +28,6 @@ INLINE u64 came_ns(u32 place);
  */
 __attribute__((noinline)) int end_at(u64 address, s32 error);
 
-/* The address as a number that can be reckoned with: the verifier knows a copy of it for nothing else. */
-INLINE u64 address_of(struct bio *bio)
-{
-#ifdef PLUMB_COPY_FIELDS
-	return (u64)bio;
-#else
-	u64 address = 0;
-
-	bpf_probe_read_kernel(&address, sizeof(address), &bio);
-	return address;
-#endif
-}
-
 /* The slot of a bucket whose bio is longest in flight. */
 static __attribute__((noinline)) u32 oldest(u32 bucket)
 {

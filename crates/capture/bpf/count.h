@@ -12,6 +12,7 @@
 #define PLUMB_COUNT_H
 
 #include "kernel.h"
+#include "file.h"
 #include "index.h"
 #include "mix.h"
 
@@ -19,9 +20,6 @@ _Static_assert(sizeof(struct plumb_row) == PLUMB_ROW_BYTES, "row");
 _Static_assert(sizeof(struct plumb_device) == PLUMB_DEVICE_BYTES, "device");
 _Static_assert(sizeof(struct plumb_place) == PLUMB_PLACE_BYTES, "place");
 _Static_assert(sizeof(struct plumb_streams) == PLUMB_STREAMS_BYTES, "streams");
-_Static_assert(sizeof(struct plumb_process) == PLUMB_PROCESS_BYTES, "process");
-_Static_assert(sizeof(struct plumb_thread) == PLUMB_THREAD_BYTES, "thread");
-_Static_assert(sizeof(struct plumb_sent) == PLUMB_SENT_BYTES, "sent");
 _Static_assert(sizeof(struct plumb_totals) == PLUMB_TOTALS_BYTES, "totals");
 _Static_assert(sizeof(struct plumb_kept) == PLUMB_KEPT_BYTES, "kept");
 
@@ -35,8 +33,6 @@ const volatile u32 coarse_mask;
 const volatile u32 device_mask;
 const volatile u32 place_mask;
 const volatile u32 stream_mask;
-const volatile u32 process_mask;
-const volatile u32 thread_mask;
 const volatile u32 kept_mask;
 const volatile u32 only_wanted; /* devices that are not listed do not count */
 
@@ -46,9 +42,6 @@ ARRAY_MAP(counts, u64);
 ARRAY_MAP(devices, struct plumb_device);
 ARRAY_MAP(places, struct plumb_place);
 ARRAY_MAP(streams, struct plumb_streams);
-ARRAY_MAP(processes, struct plumb_process);
-ARRAY_MAP(threads, struct plumb_thread);
-ARRAY_MAP(sent, struct plumb_sent);
 ARRAY_MAP(kept, struct plumb_kept);
 ARRAY_MAP(totals, struct plumb_totals);
 
@@ -304,85 +297,6 @@ INLINE void change_depth(u32 lane, u32 index, struct plumb_device *device, u32 h
 		add(lane, index, histogram, log_linear(depth), now - since);
 }
 
-/* --- who --- */
-
-/* The entry of a process on a disk or partition; `NONE` when none is free. */
-INLINE u32 process_index(u32 dev)
-{
-	u64 who = (u64)dev << 32 | bpf_get_current_pid_tgid() >> 32;
-	u32 from = MIX(who), probe;
-	struct plumb_totals *totals;
-
-	for (probe = 0; probe < PLUMB_PROBES; probe++) {
-		u32 index = (from + probe) & process_mask;
-		struct plumb_process *process = at(&processes, index);
-		u64 found;
-
-		if (!process)
-			return NONE;
-		found = process->dev_tgid;
-		if (!found) {
-			found = __sync_val_compare_and_swap(&process->dev_tgid, 0, who);
-			if (!found) {
-				bpf_get_current_comm(process->comm, sizeof(process->comm));
-				return index;
-			}
-		}
-		if (found == who)
-			return index;
-	}
-	totals = all();
-	if (totals)
-		ADD(totals->processes_lost, 1);
-	return NONE;
-}
-
-/* Notes that a thread sends an I/O now. Of many that hash alike the one that was not seen for longest is forgotten. */
-INLINE void note_thread(u32 process, u32 thread, u64 now)
-{
-	u64 who = (u64)process << 32 | thread;
-	struct plumb_thread *oldest = 0;
-	u32 from = MIX(who), probe;
-
-	if (process == NONE || !thread)
-		return;
-	for (probe = 0; probe < PLUMB_PROBES; probe++) {
-		struct plumb_thread *here = at(&threads, (from + probe) & thread_mask);
-		u64 found;
-
-		if (!here)
-			return;
-		found = here->process_thread;
-		if (!found)
-			found = __sync_val_compare_and_swap(&here->process_thread, 0, who);
-		if (!found || found == who) {
-			/* A line that several CPUs read is written seldom. */
-			if (here->seen_ns >> PLUMB_SEEN_BITS != now >> PLUMB_SEEN_BITS)
-				here->seen_ns = now;
-			return;
-		}
-		if (!oldest || here->seen_ns < oldest->seen_ns)
-			oldest = here;
-	}
-	if (oldest) {
-		oldest->process_thread = who;
-		oldest->seen_ns = now;
-	}
-}
-
-/* Nothing for `NONE`. */
-INLINE void count_process(u32 lane, u32 index, u64 sector, u32 sectors)
-{
-	struct plumb_sent *here = index == NONE ? 0 : at(&sent, lane * (process_mask + 1) + (index & process_mask));
-	u32 zeros = zeros_below(sector);
-
-	if (!here)
-		return;
-	COUNT(here->bytes, (u64)sectors << 9);
-	/* It is never more, which the verifier cannot know. */
-	COUNT(here->by_alignment[zeros < 11 ? zeros : 11], 1);
-}
-
 /* --- an I/O --- */
 
 INLINE void order(u32 lane, u32 index, struct plumb_device *device, struct told told, u64 sector, u64 end, u32 op, u64 now)
@@ -484,6 +398,7 @@ struct ended {
 	u64 key;
 	u64 ns;
 	u64 now;
+	u64 bio; /* address of the first; 0: none */
 	s32 error;
 };
 
@@ -492,9 +407,28 @@ INLINE struct plumb_kept *kept_at(u32 index, u32 slot)
 	return at(&kept, (index * 2 * PLUMB_KEPT + slot) & kept_mask);
 }
 
-/* The time goes last, and is 0 meanwhile: a reader passes over what is half written. */
-INLINE void keep(struct plumb_kept *kept, const struct ended *io)
+/* The file of an I/O that is kept. A global function, as device_index() is. */
+__attribute__((noinline)) u32 keep_file(u32 index, u32 slot, u64 bio)
 {
+	struct plumb_kept *kept = kept_at(index, slot);
+	struct inode *inode = bio ? file_of_bio(bio) : 0;
+
+	if (!kept)
+		return 0;
+	*(volatile char *)kept->name = 0;
+	*(volatile u64 *)&kept->inode = inode ? COPY(inode, i_ino) : 0;
+	if (inode)
+		name_of(inode, kept->name, sizeof(kept->name));
+	return inode != 0;
+}
+
+/* The time goes last, and is 0 meanwhile: a reader passes over what is half written. */
+INLINE void keep(u32 slot, const struct ended *io)
+{
+	struct plumb_kept *kept = kept_at(io->index, slot);
+
+	if (!kept)
+		return;
 	*(volatile u64 *)&kept->ns = 0;
 	*(volatile u64 *)&kept->end = io->end;
 	*(volatile u64 *)&kept->ended_ns = io->now;
@@ -502,6 +436,7 @@ INLINE void keep(struct plumb_kept *kept, const struct ended *io)
 	*(volatile u32 *)&kept->op = io->op;
 	*(volatile u32 *)&kept->process = io->process;
 	*(volatile s32 *)&kept->error = io->error;
+	keep_file(io->index, slot, io->bio);
 	*(volatile u64 *)&kept->ns = io->ns ? io->ns : 1;
 }
 
@@ -525,20 +460,16 @@ INLINE void keep_slow(struct plumb_device *device, const struct ended *io)
 			next = kept->ns;
 		}
 	}
-	kept = kept_at(io->index, place);
-	if (!kept)
-		return;
-	keep(kept, io);
+	keep(place, io);
 	device->slow_floor = next < io->ns ? next : io->ns;
 }
 
 INLINE void keep_failed(struct plumb_device *device, const struct ended *io)
 {
 	u32 slot = (u32)__sync_fetch_and_add(&device->failures_kept, 1);
-	struct plumb_kept *kept = slot < PLUMB_KEPT ? kept_at(io->index, PLUMB_KEPT + slot) : 0;
 
-	if (kept)
-		keep(kept, io);
+	if (slot < PLUMB_KEPT)
+		keep(PLUMB_KEPT + slot, io);
 }
 
 /* Counts the time of an I/O that ended. The lane is that of this CPU, which may be another than that where it began. */

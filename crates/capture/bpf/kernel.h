@@ -48,8 +48,11 @@ static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
 static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static long (*bpf_get_current_comm)(void *to, u32 size) = (void *)16;
+static u64 (*bpf_get_current_task)(void) = (void *)35;
+static u64 (*bpf_get_current_cgroup_id)(void) = (void *)80;
 static u64 (*bpf_get_current_ancestor_cgroup_id)(int level) = (void *)123;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static long (*bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
 
 /* Numbers of include/linux/blk_types.h. */
 #define REQ_OP_MASK 255
@@ -108,6 +111,15 @@ struct blk_mq_hw_ctx {
 struct bvec_iter {
 	u64 bi_sector;
 	u32 bi_size;
+	u32 bi_idx;
+};
+
+struct page;
+
+struct bio_vec {
+	struct page *bv_page;
+	u32 bv_len;
+	u32 bv_offset;
 };
 
 struct bio {
@@ -117,6 +129,7 @@ struct bio {
 	u16 bi_flags;
 	u8 bi_status;
 	struct bvec_iter bi_iter;
+	struct bio_vec *bi_io_vec;
 };
 
 struct request {
@@ -132,7 +145,69 @@ struct request {
 	u64 start_time_ns;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct super_block;
+
+struct inode {
+	u16 i_mode;
+	u32 i_rdev;
+	u64 i_ino;
+	struct super_block *i_sb;
+	struct hlist_head i_dentry;
+};
+
+struct qstr {
+	const char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct page {
+	u64 compound_head;
+	struct address_space *mapping;
+};
+
+struct files_struct;
+
+struct thread_info {
+	u64 flags;
+	u32 status;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	u32 flags;
+	s32 tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct files_struct *files;
+	char comm[16];
+};
+
 #pragma clang attribute pop
+
+/* Numbers of include/uapi/linux/stat.h. */
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+
+/* A thread of the kernel (task_struct.flags). */
+#define PF_KTHREAD 0x00200000
 
 /*
  * A field of a structure: with the kernel's types known to the verifier it is read in place, else copied.
@@ -147,6 +222,37 @@ struct request {
 #else
 #define FIELD(from, field) ((from)->field)
 #endif
+
+/*
+ * A field behind a pointer that the verifier does not know the type of: it is copied whatever the way of attaching. The
+ * pointer stands in a variable first, since what it is read from would be taken for a structure of the kernel as well.
+ */
+#define COPY(from, field)                                                                                 \
+	({                                                                                                \
+		__auto_type from_ = (from);                                                               \
+		typeof(from_->field) to_;                                                                 \
+		if (bpf_probe_read_kernel(&to_, sizeof(to_), __builtin_preserve_access_index(&from_->field))) \
+			__builtin_memset(&to_, 0, sizeof(to_));                                           \
+		to_;                                                                                      \
+	})
+
+INLINE struct task_struct *current(void)
+{
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+/* A pointer as a number that can be reckoned with: the verifier knows a copy of it for nothing else. */
+INLINE u64 address_of(const void *pointer)
+{
+#ifdef PLUMB_COPY_FIELDS
+	return (u64)pointer;
+#else
+	u64 address = 0;
+
+	bpf_probe_read_kernel(&address, sizeof(address), &pointer);
+	return address;
+#endif
+}
 
 /* A program at a tracepoint of the kernel. */
 #ifdef PLUMB_COPY_FIELDS

@@ -2,8 +2,8 @@
 /* The request layer, summed up: an I/O counts once, when it is first issued, and is timed when the last of it completes. */
 #include "kernel.h"
 #include "count.h"
-#include "filter.h"
 #include "request.h"
+#include "senders.h"
 
 _Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
 _Static_assert(sizeof(struct plumb_sender) == PLUMB_SENDER_BYTES, "sender");
@@ -87,9 +87,15 @@ INLINE int issue(struct request *rq)
 	sender = sender_of(dev, io.sector);
 	if (!sender)
 		count_unknown_sender();
-	if (is_by_sender() && !(sender && sender->is_wanted))
+	if (sender ? !sender->is_wanted : is_by_sender()) {
+		/* Its end does not count either. */
+		flight->device = NONE;
+		flight->begun_ns = begun;
+		flight->end = last;
+		flight->address = (u64)rq;
 		return 0;
-	if (unlikely(flight->address)) {
+	}
+	if (unlikely(flight->address && flight->device != NONE)) {
 		/* Its completion never came. */
 		struct plumb_device *other = at(&devices, flight->device & device_mask);
 
@@ -103,7 +109,7 @@ INLINE int issue(struct request *rq)
 	/* Behind all that waits for what was written before: nothing ends this I/O as yet. */
 	flight->key = key;
 	if (sender) {
-		count_process(lane, sender->process, io.sector, sectors);
+		count_process(lane, sender->process, io.sector, sectors, sender->is_written_back);
 		note_thread(sender->process, sender->thread, io.now);
 	}
 	flight->begun_ns = begun;
@@ -142,6 +148,11 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 			ADD(device->unmatched_completions, 1);
 		return 0;
 	}
+	if (flight->device == NONE) {
+		if (bytes >= length)
+			flight->address = 0;
+		return 0;
+	}
 	device = at(&devices, flight->device & device_mask);
 	if (!device)
 		return 0;
@@ -155,6 +166,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	io.process = flight->process;
 	io.end = flight->end;
 	io.key = flight->key;
+	io.bio = address_of(FIELD(rq, bio));
 	io.error = error;
 	io.now = bpf_ktime_get_ns();
 	io.ns = io.now > flight->issued_ns ? io.now - flight->issued_ns : 0;
@@ -170,15 +182,18 @@ INLINE int queue(struct bio *bio)
 	u32 dev = FIELD(bdev, bd_dev);
 	u64 sector = FIELD(bio, bi_iter.bi_sector);
 	struct plumb_sender *sender;
+	struct sent_by by;
 
 	if (!FIELD(bio, bi_iter.bi_size))
 		return 0;
 	sender = note_at(dev, sector);
 	if (!sender)
 		return 0;
-	sender->is_wanted = !is_by_sender() || !is_unwanted_task();
-	sender->process = sender->is_wanted ? process_index(dev) : NONE;
-	sender->thread = bpf_get_current_pid_tgid();
+	by = sent_by(bio, dev);
+	sender->is_wanted = by.is_wanted;
+	sender->process = by.process;
+	sender->thread = by.thread;
+	sender->is_written_back = by.is_written_back;
 	sender->sector = sector;
 	sender->dev = dev;
 	return 0;
@@ -197,7 +212,7 @@ INLINE int split(struct bio *piece)
 	if (!makes_requests(disk) || is_unwanted_op(op_of(FIELD(piece, bi_opf))))
 		return 0;
 	sender = sender_of(dev, sector);
-	if (is_by_sender() && !(sender && sender->is_wanted))
+	if (sender ? !sender->is_wanted : is_by_sender())
 		return 0;
 	index = device_of(disk, dev, number_of(disk), &place);
 	device = index == NONE ? 0 : at(&devices, index & device_mask);
@@ -209,6 +224,7 @@ INLINE int split(struct bio *piece)
 		rest->is_wanted = sender->is_wanted;
 		rest->process = sender->process;
 		rest->thread = sender->thread;
+		rest->is_written_back = sender->is_written_back;
 		rest->sector = sector;
 		rest->dev = dev;
 	}

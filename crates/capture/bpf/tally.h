@@ -11,7 +11,6 @@
 #define BPF_RB_NO_WAKEUP 1
 #define NEVER (~0ULL)
 
-static u64 (*bpf_get_current_cgroup_id)(void) = (void *)80;
 static long (*bpf_ringbuf_output)(void *ring, void *from, u64 size, u64 flags) = (void *)130;
 
 /* Set by the loader. Each mask is one less than the entries of its map. */

@@ -23,12 +23,9 @@
 
 static long (*bpf_map_update_elem)(const void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*bpf_map_delete_elem)(const void *map, const void *key) = (void *)3;
-static u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
 
 /* Numbers of include/linux/fs.h, uapi/linux/stat.h and backing-dev.h. */
-#define S_IFMT 0170000
-#define S_IFREG 0100000
 #define S_IFBLK 0060000
 #define BDI_CAP_WRITEBACK 1
 #define OVERLAYFS_SUPER_MAGIC 0x794c7630
@@ -124,20 +121,6 @@ struct super_block {
 	struct backing_dev_info *s_bdi;
 };
 
-struct inode {
-	u16 i_mode;
-	u32 i_rdev;
-	struct super_block *i_sb;
-};
-
-struct qstr {
-	const char *name;
-};
-
-struct dentry {
-	struct qstr d_name;
-};
-
 struct path {
 	struct dentry *dentry;
 };
@@ -156,18 +139,6 @@ struct fdtable {
 
 struct files_struct {
 	struct fdtable *fdt;
-};
-
-struct thread_info {
-	u64 flags;
-	u32 status;
-};
-
-struct task_struct {
-	struct thread_info thread_info;
-	struct task_struct *group_leader;
-	struct files_struct *files;
-	char comm[16];
 };
 
 struct kiocb {
@@ -225,24 +196,6 @@ struct pt_regs {
 #define FOURTH(regs) FIELD(regs, r10)
 #define FIFTH(regs) FIELD(regs, r8)
 #endif
-
-/*
- * A field behind a pointer that the verifier does not know the type of: it is copied whatever the way of attaching. The
- * pointer stands in a variable first, since what it is read from would be taken for a structure of the kernel as well.
- */
-#define COPY(from, field)                                                                                 \
-	({                                                                                                \
-		__auto_type from_ = (from);                                                               \
-		typeof(from_->field) to_;                                                                 \
-		if (bpf_probe_read_kernel(&to_, sizeof(to_), __builtin_preserve_access_index(&from_->field))) \
-			__builtin_memset(&to_, 0, sizeof(to_));                                           \
-		to_;                                                                                      \
-	})
-
-INLINE struct task_struct *current(void)
-{
-	return (struct task_struct *)bpf_get_current_task();
-}
 
 /* __X32_SYSCALL_BIT and a number; not -1, which stands where no call is told. */
 INLINE u32 is_x32(u64 call)

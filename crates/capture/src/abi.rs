@@ -66,7 +66,9 @@ pub(crate) struct KernelPlace {
 pub(crate) struct Process {
     pub(crate) dev_tgid: AtomicU64,
     pub(crate) comm: [AtomicU64; 2],
-    unused: AtomicU64,
+    pub(crate) cgroup: AtomicU64,
+    is_own: AtomicU64,
+    unused: [AtomicU64; 3],
 }
 
 /// When a thread last sent an I/O.
@@ -81,7 +83,8 @@ pub(crate) struct Thread {
 pub(crate) struct Sent {
     pub(crate) bytes: AtomicU64,
     pub(crate) by_alignment: [AtomicU64; ALIGNMENTS],
-    unused: [AtomicU64; 3],
+    pub(crate) written_back: AtomicU64,
+    unused: [AtomicU64; 2],
 }
 
 /// A request or bio between issue and completion.
@@ -109,6 +112,8 @@ pub(crate) struct Kept {
     pub(crate) op: AtomicU32,
     pub(crate) process: AtomicU32,
     pub(crate) error: AtomicI32,
+    pub(crate) inode: AtomicU64,
+    pub(crate) name: [AtomicU64; 4],
 }
 
 /// A process on one file system.

@@ -14,7 +14,7 @@ use plumb_profile::{ProfileSet, Table};
 use plumb_trace::{Layer, Op};
 
 use crate::abi::{self, VfsKey};
-use crate::difference::{grown, name_of_process, now};
+use crate::difference::{grown, now, text_of};
 use crate::vfs::VfsCounters;
 
 /// The requests of processes between two readings.
@@ -328,7 +328,7 @@ impl PreviousAsker {
         self.ways = now(&asker.ways);
         let asker = Asker {
             pid,
-            comm: name_of_process(&asker.comm),
+            comm: text_of(&asker.comm),
             file_system: FileSystem::decode(now(&asker.file_system)),
             calls,
             failed: grown(&asker.failed, &mut self.failed),

@@ -15,6 +15,7 @@ use crate::kernel::Types;
 use crate::layer::{Wanted, WatchedLayer, places};
 use crate::program::{Attached, cheapest};
 use crate::reading::Reading;
+use crate::sender_names::SenderNames;
 use crate::silence::{Silence, Silences};
 use crate::tracefs::Tracefs;
 
@@ -34,6 +35,10 @@ pub struct Options {
     pub layers: Layers,
     /// The filter of the I/O that count.
     pub filter: Filter,
+    /// The reads of this process and its children.
+    pub own_reads: OwnReads,
+    /// Whether a reading has the command lines of processes.
+    pub command_lines: bool,
 }
 
 impl Default for Options {
@@ -45,8 +50,20 @@ impl Default for Options {
             attach: None,
             layers: Layers::default(),
             filter: Filter::default(),
+            own_reads: OwnReads::default(),
+            command_lines: false,
         }
     }
+}
+
+/// The reads of the watching process and its children, for example of labels and superblocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OwnReads {
+    /// They count as those of others.
+    #[default]
+    Counted,
+    /// They are no load: they do not count.
+    LeftOut,
 }
 
 /// At which layer a disk is watched. No disk is ever watched at two at once.
@@ -101,6 +118,7 @@ pub struct BlockWatch {
     by: By,
     options: Options,
     silences: Silences,
+    senders: SenderNames,
     is_end: bool,
 }
 
@@ -152,6 +170,7 @@ impl BlockWatch {
         let types = Types::of_kernel()?;
         let places = layers.iter().map(|layer| places(*layer, options, &types));
         let places: Vec<_> = places.collect::<Result<_, _>>()?;
+        let dirty = types.dirty_program();
         drop(types);
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
         let disks = disks();
@@ -167,6 +186,7 @@ impl BlockWatch {
                     devices: &devices,
                     disks,
                     only,
+                    dirty,
                 };
                 WatchedLayer::attach(&wanted, attached, places, &btf, options)
             });
@@ -182,6 +202,7 @@ impl BlockWatch {
             by,
             options: options.clone(),
             silences: Silences::new(),
+            senders: SenderNames::new(options.command_lines),
             is_end: false,
         }
     }
@@ -220,10 +241,11 @@ impl BlockWatch {
     /// The activity since the last call.
     pub fn read(&mut self) -> Reading {
         let mut reading = Reading::default();
+        self.senders.begin_reading();
         match &mut self.by {
             By::Programs(all) => all
                 .iter_mut()
-                .for_each(|watched| reading.add(watched.read())),
+                .for_each(|watched| reading.add(watched.read(&mut self.senders))),
             By::Events(events) => reading.add(events.read()),
         }
         self.add_answers(&mut reading);
@@ -236,7 +258,7 @@ impl BlockWatch {
         if self.options.filter != Filter::default() {
             return;
         }
-        let devices = &self.options.devices;
+        let devices = self.options.devices.clone();
         for (dev, silence) in self.silences.read() {
             let is_watched = match devices.is_empty() {
                 true => disk_of_number(dev) == dev,
@@ -270,9 +292,13 @@ impl BlockWatch {
         };
     }
 
-    fn oldest(&self, dev: u32) -> Option<SingleIo> {
+    fn oldest(&mut self, dev: u32) -> Option<SingleIo> {
+        let names = &mut self.senders;
         match &self.by {
-            By::Programs(all) => all.iter().filter_map(|watched| watched.oldest(dev)).max(),
+            By::Programs(all) => all
+                .iter()
+                .filter_map(|watched| watched.oldest(dev, names))
+                .max(),
             By::Events(_) => None,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_geometry::SmallSort;
-use plumb_profile::answers::{Answers, IoError, Sender, SingleIo};
+use plumb_profile::answers::{Answers, IoError, IoFile, Sender, SingleIo};
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
@@ -16,6 +16,7 @@ use crate::abi;
 use crate::devices::{Device, name_of};
 use crate::layer::BlockCounters;
 use crate::reading::{ALIGNMENTS, Misses, Process, Reading};
+use crate::sender_names::SenderNames;
 
 /// Counters and their values at the last reading.
 pub(crate) struct Readings {
@@ -25,8 +26,8 @@ pub(crate) struct Readings {
     rows: Vec<PreviousRow>,
     counts: Vec<u64>,
     devices: Vec<PreviousDevice>,
-    /// Bytes, and I/O by alignment, of each process in each lane.
-    sent: Vec<(u64, [u64; ALIGNMENTS])>,
+    /// Sums of each process in each lane.
+    sent: Vec<PreviousSent>,
     totals: [u64; 3],
     names: BTreeMap<u32, Device>,
     /// When the last reading was begun, by the clock of the programs.
@@ -65,6 +66,14 @@ impl Timed {
     }
 }
 
+/// The sums of a process in a lane as they were.
+#[derive(Clone, Copy, Default)]
+struct PreviousSent {
+    bytes: u64,
+    by_alignment: [u64; ALIGNMENTS],
+    written_back: u64,
+}
+
 /// A device's own counters as they were.
 #[derive(Clone, Copy, Default)]
 struct PreviousDevice {
@@ -86,8 +95,8 @@ pub(crate) fn grown(word: &AtomicU64, seen: &mut u64) -> u64 {
 }
 
 /// The letters up to the first that is 0.
-pub(crate) fn name_of_process(comm: &[AtomicU64; 2]) -> String {
-    let letters: Vec<u8> = comm
+pub(crate) fn text_of(words: &[AtomicU64]) -> String {
+    let letters: Vec<u8> = words
         .iter()
         .flat_map(|word| now(word).to_ne_bytes())
         .collect();
@@ -106,7 +115,7 @@ impl Readings {
             rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![PreviousDevice::default(); counters.devices.len()],
-            sent: vec![(0, [0; ALIGNMENTS]); counters.sent.len()],
+            sent: vec![PreviousSent::default(); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
             read_at_ns: 0,
@@ -116,7 +125,7 @@ impl Readings {
         }
     }
 
-    pub(crate) fn next(&mut self) -> Reading {
+    pub(crate) fn next(&mut self, names: &mut SenderNames) -> Reading {
         let present_ns = present_ns();
         // Numbers may have come to mean other devices.
         self.names.clear();
@@ -130,7 +139,7 @@ impl Readings {
             let misses = self.add_order(index, &mut profile);
             self.add_histograms(index, &mut profile);
             profile.ordered.in_flight.depth_max = Readings::deepest(&profile);
-            profile.answers = Some(Box::new(self.answers(index)));
+            profile.answers = Some(Box::new(self.answers(index, names)));
             bound_starts(&mut profile);
             if profile.has_io() || misses != Misses::default() {
                 reading
@@ -149,7 +158,7 @@ impl Readings {
             }
         }
         self.course_from_ns = present_ns;
-        self.add_processes(&mut reading);
+        self.add_processes(&mut reading, names);
         let totals = &self.counters.totals[0];
         reading.unlisted = grown(&totals.unlisted_devices, &mut self.totals[0]);
         reading.of_unknown_sender = grown(&totals.unknown_senders, &mut self.totals[1]);
@@ -159,16 +168,17 @@ impl Readings {
     }
 
     /// The slowest and the first failed I/O of a device since the watch began.
-    fn answers(&self, index: usize) -> Answers {
+    fn answers(&self, index: usize, names: &mut SenderNames) -> Answers {
         let first = 2 * abi::KEPT * index;
-        let kept = |range: std::ops::Range<usize>| {
+        let mut kept = |range: std::ops::Range<usize>| {
             self.counters.kept[first + range.start..first + range.end]
                 .iter()
-                .filter_map(|io| self.single(io))
+                .filter_map(|io| self.single(io, names))
+                .collect::<Vec<SingleIo>>()
         };
-        let mut slowest: Vec<SingleIo> = kept(0..abi::KEPT).collect();
+        let mut slowest = kept(0..abi::KEPT);
         slowest.small_sort_by(|a, b| b.cmp(a));
-        let mut failed: Vec<SingleIo> = kept(abi::KEPT..2 * abi::KEPT).collect();
+        let mut failed = kept(abi::KEPT..2 * abi::KEPT);
         failed.small_sort_by_key(|io| io.at_ns);
         Answers {
             slowest,
@@ -179,7 +189,7 @@ impl Readings {
     }
 
     /// An I/O that was kept; `None` for a free place, and for one that is written meanwhile.
-    fn single(&self, io: &abi::Kept) -> Option<SingleIo> {
+    fn single(&self, io: &abi::Kept, names: &mut SenderNames) -> Option<SingleIo> {
         let ns = now(&io.ns);
         let len_bytes = u64::from(io.sectors.load(Ordering::Acquire)) * 512;
         let single = SingleIo {
@@ -188,23 +198,29 @@ impl Readings {
             op: Op::from_code(io.op.load(Ordering::Acquire) as u8)?,
             start_bytes: (now(&io.end) * 512).checked_sub(len_bytes)?,
             len_bytes,
-            sender: self.sender(io.process.load(Ordering::Acquire)),
+            sender: self.sender(io.process.load(Ordering::Acquire), names),
+            file: file(io),
             error: IoError::from_kernel(io.error.load(Ordering::Acquire)),
         };
         (ns > 0 && now(&io.ns) == ns).then_some(single)
     }
 
-    fn sender(&self, process: u32) -> Option<Sender> {
+    fn sender(&self, process: u32, names: &mut SenderNames) -> Option<Sender> {
         let process = self.counters.processes.get(process as usize)?;
         let pid = now(&process.dev_tgid) as u32;
-        (pid > 0).then(|| Sender {
-            comm: name_of_process(&process.comm),
-            pid,
+        (pid > 0).then(|| {
+            let comm = text_of(&process.comm);
+            Sender {
+                cgroup: names.cgroup(now(&process.cgroup)),
+                command_line: names.command_line(pid, &comm),
+                comm,
+                pid,
+            }
         })
     }
 
     /// The oldest I/O of a disk that is in flight.
-    pub(crate) fn oldest(&self, dev: u32) -> Option<SingleIo> {
+    pub(crate) fn oldest(&self, dev: u32, names: &mut SenderNames) -> Option<SingleIo> {
         let present_ns = present_ns();
         let is_of_disk = |flight: &&abi::Flight| {
             let device = flight.device.load(Ordering::Acquire) as usize;
@@ -224,7 +240,8 @@ impl Readings {
             op: Op::from_code(oldest.op.load(Ordering::Acquire) as u8)?,
             start_bytes: (now(&oldest.end) * 512).checked_sub(len_bytes)?,
             len_bytes,
-            sender: self.sender(oldest.process.load(Ordering::Acquire)),
+            sender: self.sender(oldest.process.load(Ordering::Acquire), names),
+            file: None,
             error: None,
         })
     }
@@ -392,7 +409,7 @@ impl Readings {
         last.map_or(0, |(bucket, _)| log_linear_bounds(bucket).1)
     }
 
-    fn add_processes(&mut self, reading: &mut Reading) {
+    fn add_processes(&mut self, reading: &mut Reading, names: &mut SenderNames) {
         let disks = self.disks();
         let threads = threads_since(&self.counters.threads, self.threads_read_ns);
         self.threads_read_ns = present_ns();
@@ -402,12 +419,12 @@ impl Readings {
             let Some(disk) = disks.get(&dev) else {
                 continue;
             };
-            let (mut bytes, mut by_alignment) = (0, [0; ALIGNMENTS]);
+            let (mut bytes, mut written_back, mut by_alignment) = (0, 0, [0; ALIGNMENTS]);
             for lane in (index..self.sent.len()).step_by(self.counters.processes.len()) {
-                let (sent, (bytes_seen, alignment_seen)) =
-                    (&self.counters.sent[lane], &mut self.sent[lane]);
-                bytes += grown(&sent.bytes, bytes_seen);
-                let words = sent.by_alignment.iter().zip(alignment_seen);
+                let (sent, seen) = (&self.counters.sent[lane], &mut self.sent[lane]);
+                bytes += grown(&sent.bytes, &mut seen.bytes);
+                written_back += grown(&sent.written_back, &mut seen.written_back);
+                let words = sent.by_alignment.iter().zip(&mut seen.by_alignment);
                 by_alignment
                     .iter_mut()
                     .zip(words)
@@ -417,7 +434,9 @@ impl Readings {
             if ios == 0 {
                 continue;
             }
-            let comm = name_of_process(&process.comm);
+            let comm = text_of(&process.comm);
+            let cgroup = names.cgroup(now(&process.cgroup));
+            let command_line = names.command_line(pid, &comm);
             let mut name = |dev: u32| {
                 self.names
                     .entry(dev)
@@ -436,7 +455,10 @@ impl Readings {
                 disk,
                 pid,
                 comm,
+                cgroup,
+                command_line,
                 ios,
+                written_back,
                 bytes,
                 threads,
                 by_alignment,
@@ -462,6 +484,15 @@ impl Readings {
             })
             .collect()
     }
+}
+
+/// The file of an I/O, if the kernel's programs saw it.
+fn file(io: &abi::Kept) -> Option<IoFile> {
+    let (inode, name) = (now(&io.inode), text_of(&io.name));
+    (inode > 0).then(|| IoFile {
+        inode,
+        name: Some(name).filter(|name| !name.is_empty()),
+    })
 }
 
 /// How often a single place was touched is counted by disk: no place of a partition was touched more often.

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::error::CaptureError;
+use crate::layer::Attachment;
 
 /// The kernel's type file.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -112,6 +113,17 @@ impl Types {
                 Err(CaptureError::Types(what))
             }
         }
+    }
+
+    /// The program that sees pages become dirty, and its tracepoint; `None` if the kernel has no such tracepoint.
+    pub(crate) fn dirty_program(&self) -> Option<Attachment> {
+        let programs = [
+            ("dirty_folio", "writeback_dirty_folio"),
+            ("dirty_page", "writeback_dirty_page"),
+        ];
+        programs
+            .into_iter()
+            .find(|(_, tracepoint)| self.tracepoint_arguments(tracepoint) == Some(2))
     }
 
     /// How many arguments a tracepoint hands to a program; `None` when the kernel has no such tracepoint.

@@ -7,7 +7,7 @@ use plumb_profile::SingleIo;
 use plumb_trace::Layer;
 
 use crate::abi;
-use crate::block::Options;
+use crate::block::{Options, OwnReads};
 use crate::devices::have_heads_of_paths;
 use crate::difference::Readings;
 use crate::error::CaptureError;
@@ -15,6 +15,7 @@ use crate::filter::Words;
 use crate::kernel::Types;
 use crate::program::{Attached, Object, attach_one, mix, shared, skipped_calls};
 use crate::reading::Reading;
+use crate::sender_names::SenderNames;
 use crate::shared::Shared;
 
 static REQUESTS: Object = Object {
@@ -47,6 +48,8 @@ pub(crate) const BIO_FLIGHTS: usize = 1 << 15;
 const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
+/// Notes of a MiB of a file each: 16 GiB of pages that wait for the disk.
+const DIRTIERS: usize = 1 << 14;
 const THREADS: usize = 1 << 16;
 
 /// The programs of a layer at work. They are detached when it is dropped.
@@ -151,6 +154,8 @@ pub(crate) struct Wanted<'a> {
     /// How many there may be.
     pub(crate) disks: usize,
     pub(crate) only: Words,
+    /// The program that sees pages become dirty, if the kernel has its tracepoint.
+    pub(crate) dirty: Option<Attachment>,
 }
 
 impl WatchedLayer {
@@ -170,6 +175,13 @@ impl WatchedLayer {
         for (program, tracepoint) in places {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
+        // Without it, the I/O of pages that a worker writes back count for the worker.
+        if let Some((program, tracepoint)) = wanted.dirty {
+            match attach_one(&mut programs, attached, program, tracepoint, btf) {
+                Ok(()) | Err(CaptureError::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         let readings = Readings::new(wanted.layer, counters, options.tables.clone());
         Ok(WatchedLayer {
             programs,
@@ -179,19 +191,19 @@ impl WatchedLayer {
     }
 
     /// The activity since the last call.
-    pub(crate) fn read(&mut self) -> Reading {
+    pub(crate) fn read(&mut self, names: &mut SenderNames) -> Reading {
         let before = self.skipped_calls;
         // A count that cannot be read once does not count twice later.
         self.skipped_calls = before.max(skipped_calls(&self.programs));
         Reading {
             skipped_calls: self.skipped_calls - before,
-            ..self.readings.next()
+            ..self.readings.next(names)
         }
     }
 
     /// The oldest I/O of a disk that is in flight, by those that were seen to begin.
-    pub(crate) fn oldest(&self, dev: u32) -> Option<SingleIo> {
-        self.readings.oldest(dev)
+    pub(crate) fn oldest(&self, dev: u32, names: &mut SenderNames) -> Option<SingleIo> {
+        self.readings.oldest(dev, names)
     }
 }
 
@@ -228,6 +240,14 @@ fn load(
         ("stream_mask", mask(STREAMS)),
         ("process_mask", mask(PROCESSES)),
         ("thread_mask", mask(THREADS)),
+        ("dirtier_mask", mask(DIRTIERS)),
+        (
+            "own_tgid",
+            match options.own_reads {
+                OwnReads::Counted => 0,
+                OwnReads::LeftOut => std::process::id(),
+            },
+        ),
         ("kept_mask", mask(2 * abi::KEPT * devices)),
         ("only_wanted", u32::from(!wanted.devices.is_empty())),
     ];
@@ -241,6 +261,7 @@ fn load(
         ("streams", STREAMS),
         ("processes", PROCESSES),
         ("threads", THREADS),
+        ("dirtiers", DIRTIERS),
         ("sent", lanes * PROCESSES),
         ("kept", 2 * abi::KEPT * devices),
     ];

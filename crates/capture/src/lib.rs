@@ -17,13 +17,14 @@ mod layer;
 mod program;
 mod reading;
 mod record;
+mod sender_names;
 mod shared;
 mod silence;
 mod tracefs;
 mod vfs;
 
 pub use asked::{AccessWay, Asker, CallKind, Calls, FileCalls, FileSystem};
-pub use block::{BlockWatch, Layers, Options};
+pub use block::{BlockWatch, Layers, Options, OwnReads};
 pub use devices::{Device, disk_of, is_bio_based, name_of, names_below};
 pub use error::CaptureError;
 pub use filter::Filter;

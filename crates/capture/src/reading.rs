@@ -59,9 +59,15 @@ pub struct Process {
     pub pid: u32,
     /// Its command.
     pub comm: String,
+    /// Path of its cgroup of version 2 below the root of the hierarchy, when it was first seen; `None` if unknown.
+    pub cgroup: Option<String>,
+    /// Its arguments, if they were asked for and it still ran.
+    pub command_line: Option<String>,
     /// I/O.
     pub ios: u64,
-    /// Bytes of them.
+    /// I/O of these that a worker of the kernel wrote from pages which the process had made dirty.
+    pub written_back: u64,
+    /// Bytes of all.
     pub bytes: u64,
     /// Distinct threads that sent these I/O.
     pub threads: u64,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumb_capture::{BlockWatch, Options, Process};
+use plumb_capture::{BlockWatch, Options, OwnReads, Process};
 use plumb_diagnose::Questions;
 use plumb_history::{DeviceIncrement, HostFactRow, Notice, Sender, Senders, Span, Writer};
 use plumb_model::facts::{HostFact, HostValue};
@@ -80,6 +80,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         .map_err(|error| Failure::failed(&error))?;
     let options = Options {
         tables: Questions::default().settings(),
+        own_reads: OwnReads::LeftOut,
         ..Options::default()
     };
     let mut block = BlockWatch::attach(&options).map_err(refused)?;
@@ -486,7 +487,7 @@ fn senders(processes: &[Process], device: &str) -> Senders {
     for process in processes.iter().filter(|process| process.disk == device) {
         let sender = Sender {
             command: process.comm.clone(),
-            cgroup: String::new(),
+            cgroup: process.cgroup.clone().unwrap_or_default(),
         };
         let share = ProcessShare {
             ios: process.ios,

@@ -6,9 +6,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_capture::{ALIGNMENTS, BlockWatch, CaptureError, Filter, Misses, Options, Process};
+use plumb_capture::{
+    ALIGNMENTS, BlockWatch, CaptureError, Filter, Misses, Options, OwnReads, Process,
+};
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
+use plumb_profile::Owner;
 use plumb_quoting::Command;
 use plumb_report::json::{self, WholeTime};
 use plumb_report::text::{self, Apart, SeenAgain, Sender, WatchInterval};
@@ -133,6 +136,8 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
         tables: questions.settings(),
         layers,
         filter: filter(args),
+        own_reads: OwnReads::LeftOut,
+        command_lines: true,
         ..Options::default()
     })
 }
@@ -306,7 +311,11 @@ pub(crate) fn sender<'a>(
         device: &process.device,
         comm: &process.comm,
         pid: process.pid,
+        cgroup: process.cgroup.as_deref(),
+        owner: process.cgroup.as_deref().and_then(Owner::of_cgroup),
+        command_line: process.command_line.as_deref(),
         ios: process.ios,
+        written_back: process.written_back,
         bytes: process.bytes,
         threads: process.threads,
         misaligned: misaligned(process, grid),

@@ -46,6 +46,9 @@ pub struct SingleIo {
     /// The process that sent it, if it is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sender: Option<Sender>,
+    /// The file whose pages it moved, if they went through the page cache.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<IoFile>,
     /// Why it failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<IoError>,
@@ -58,6 +61,22 @@ pub struct Sender {
     pub comm: String,
     /// Its number.
     pub pid: u32,
+    /// Path of its cgroup of version 2, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cgroup: Option<String>,
+    /// Its arguments, separated by spaces, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub command_line: Option<String>,
+}
+
+/// A file on a file system.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct IoFile {
+    /// The number of its inode.
+    pub inode: u64,
+    /// Its name without the directory, up to 31 bytes, if the kernel had it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
 }
 
 /// Why an I/O failed, as the block layer tells causes apart.
@@ -124,6 +143,14 @@ impl IoError {
     }
 }
 
+impl SingleIo {
+    /// Whether both are one I/O, also if more became known of its sender meanwhile.
+    fn is_same(&self, other: &SingleIo) -> bool {
+        let place = |io: &SingleIo| (io.at_ns, io.ns, io.op, io.start_bytes, io.len_bytes);
+        place(self) == place(other)
+    }
+}
+
 impl Answers {
     /// Adds a later part of the same watch. The order does not matter except for the end, which comes from `later`.
     pub fn merge(&mut self, later: &Answers) {
@@ -136,11 +163,11 @@ impl Answers {
         // Each part has all I/O since the beginning: an entry in both is the same I/O.
         self.slowest.extend(later.slowest.iter().cloned());
         self.slowest.sort_by(|a, b| b.cmp(a));
-        self.slowest.dedup();
+        self.slowest.dedup_by(|a, b| a.is_same(b));
         self.slowest.truncate(KEPT);
         self.failed.extend(later.failed.iter().cloned());
         self.failed.sort_by(|a, b| (a.at_ns, a).cmp(&(b.at_ns, b)));
-        self.failed.dedup();
+        self.failed.dedup_by(|a, b| a.is_same(b));
         self.failed.truncate(KEPT);
     }
 }
@@ -157,6 +184,7 @@ mod tests {
             start_bytes: 0,
             len_bytes: 512,
             sender: None,
+            file: None,
             error: None,
         }
     }
@@ -185,6 +213,27 @@ mod tests {
             ..Answers::default()
         };
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn an_io_counts_once_when_more_becomes_known_of_its_sender() {
+        let sent = |cgroup: Option<&str>| SingleIo {
+            sender: Some(Sender {
+                comm: "dd".to_owned(),
+                pid: 7,
+                cgroup: cgroup.map(str::to_owned),
+                command_line: None,
+            }),
+            ..io(9, 1)
+        };
+        let part = |cgroup| Answers {
+            slowest: vec![sent(cgroup)],
+            failed: vec![sent(cgroup)],
+            ..Answers::default()
+        };
+        let mut all = part(None);
+        all.merge(&part(Some("/system.slice/a.service")));
+        assert_eq!((all.slowest.len(), all.failed.len()), (1, 1));
     }
 
     /// By the table `blk_errors` of `block/blk-core.c`.

@@ -361,7 +361,11 @@ impl TracedDisk {
                 disk: self.name.clone(),
                 pid,
                 comm: comm_text(sent.comm),
+                // Events name neither the cgroup nor the file of a page.
+                cgroup: None,
+                command_line: None,
                 ios: sent.ios,
+                written_back: 0,
                 bytes: sent.bytes,
                 threads: sent.threads.len() as u64,
                 by_alignment: sent.by_alignment,

@@ -1,10 +1,9 @@
 //! I/O that a filter leaves out do not count at either layer; others count as ever.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::LoopDisk;
+use crate::common::{Cgroup, LoopDisk};
 use plumb_capture::{Attached, BlockWatch, CaptureError, Filter, Layers, Options};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
@@ -109,31 +108,6 @@ fn commands() {
     });
 }
 
-/// A cgroup of version 2, removed at the end with the one in it.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    fn new() -> Option<Cgroup> {
-        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let mount = mounts
-            .lines()
-            .find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
-        let path = PathBuf::from(mount.split(' ').nth(1)?)
-            .join(format!("plumb-test-{}", std::process::id()));
-        fs::create_dir(&path).ok()?;
-        fs::create_dir(path.join("inner")).ok()?;
-        Some(Cgroup(path))
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // Their processes have ended.
-        let _ = fs::remove_dir(self.0.join("inner"));
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 fn cgroups() {
     require!(Bpf, Loop, Tool("dd"));
@@ -141,9 +115,9 @@ fn cgroups() {
         plumb_testkit::skip!("no cgroup of version 2 can be made");
     };
     let disk = LoopDisk::new();
-    let enter = |inner: &str| format!("echo $$ >{}{inner}/cgroup.procs;", cgroup.0.display());
+    let enter = |inner: &str| format!("echo $$ >{}{inner}/cgroup.procs;", cgroup.path().display());
     let filter = Filter {
-        cgroup: Some(cgroup.0.clone()),
+        cgroup: Some(cgroup.path().to_owned()),
         ..Filter::default()
     };
     everywhere(&disk, &filter, |block, layer| {
@@ -154,7 +128,7 @@ fn cgroups() {
         assert_eq!(disk.profile_at(layer, &reading).ios(), 518);
     });
     let filter = Filter {
-        cgroup: Some(cgroup.0.join("inner")),
+        cgroup: Some(cgroup.path().join("inner")),
         ..Filter::default()
     };
     everywhere(&disk, &filter, |block, layer| {

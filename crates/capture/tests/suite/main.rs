@@ -7,6 +7,7 @@ mod filter;
 mod index;
 mod loop_device;
 mod record;
+mod senders;
 mod tracefs;
 mod tracefs_end;
 mod vfs;

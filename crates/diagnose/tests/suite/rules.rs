@@ -356,6 +356,7 @@ fn one_io(ns: u64) -> SingleIo {
         start_bytes: 8192,
         len_bytes: 8192,
         sender: None,
+        file: None,
         error: None,
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumb_capture::{BlockWatch, CaptureError, Options, Process};
+use plumb_capture::{BlockWatch, CaptureError, Options, OwnReads, Process};
 use plumb_geometry::{SmallSort, group_digits, plural};
 use plumb_profile::{Profile, ProfileSet, Settings};
 use plumb_stack::{Kind, NodeId, Stack};
@@ -99,6 +99,8 @@ pub fn watch(
     let options = Options {
         devices,
         tables: tables.clone(),
+        own_reads: OwnReads::LeftOut,
+        command_lines: true,
         ..Options::default()
     };
     let mut block = match BlockWatch::attach(&options) {
@@ -180,6 +182,9 @@ fn add(senders: &mut BTreeMap<(String, u32, String), Process>, process: Process)
     match senders.get_mut(&key) {
         Some(mine) => {
             mine.ios += process.ios;
+            mine.written_back += process.written_back;
+            // A search for its cgroup may have come later than its first I/O.
+            mine.cgroup = mine.cgroup.take().or(process.cgroup);
             mine.bytes += process.bytes;
             mine.by_alignment
                 .iter_mut()

@@ -18,6 +18,7 @@ use crate::format::{bytes, bytes_within, count, count_within, ns, rate, share_wi
 use crate::text::page::Page;
 use crate::text::{Detail, FigureColumn, Paper, Sender};
 use crate::verdict::{self, Grounds, Verdict};
+use crate::words;
 
 mod json;
 
@@ -380,16 +381,20 @@ fn off(fit: &GridFit) -> String {
 const SENDERS: usize = 5;
 
 fn senders(page: &mut Page, senders: &[Sender<'_>]) {
-    let mut by_name: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut by_name: BTreeMap<(&str, String), u64> = BTreeMap::new();
     for sender in senders {
-        *by_name.entry((sender.device, sender.comm)).or_default() += sender.ios;
+        let name = match &sender.owner {
+            Some(owner) => format!("{} of {}", sender.comm, words::owner(owner)),
+            None => sender.comm.to_owned(),
+        };
+        *by_name.entry((sender.device, name)).or_default() += sender.ios;
     }
-    let mut names: Vec<((&str, &str), u64)> = by_name.into_iter().collect();
-    names.small_sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
+    let mut names: Vec<((&str, String), u64)> = by_name.into_iter().collect();
+    names.small_sort_by(|(name, ios), (other, more)| more.cmp(ios).then_with(|| name.cmp(other)));
     let shown = names
         .iter()
         .take(SENDERS)
-        .map(|((device, comm), ios)| format!("{comm} {} to {device}", count(*ios)));
+        .map(|((device, name), ios)| format!("{name} {} to {device}", count(*ios)));
     let shown: Vec<String> = shown.collect();
     if shown.is_empty() {
         return;

@@ -2,12 +2,15 @@
 
 use plumb_diagnose::analysis::Analysis;
 use plumb_geometry::plural;
+use plumb_profile::Owner;
+use plumb_quoting::visible;
 use serde::Serialize;
 
 use super::{App, FigureColumn, Page, Paper, grid_lines, measures};
 use crate::brief;
 use crate::format::{bytes, count, percent};
 use crate::verdict::Verdict;
+use crate::words::owner;
 
 /// The I/O of a process in an interval.
 #[derive(Serialize)]
@@ -18,9 +21,20 @@ pub struct Sender<'a> {
     pub comm: &'a str,
     /// Its number.
     pub pid: u32,
+    /// Path of its cgroup of version 2, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<&'a str>,
+    /// The owner that this path names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+    /// Its arguments, separated by spaces, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_line: Option<&'a str>,
     /// I/O.
     pub ios: u64,
-    /// Bytes of them.
+    /// I/O of these that a worker of the kernel wrote from pages which the process had made dirty.
+    pub written_back: u64,
+    /// Bytes of all.
     pub bytes: u64,
     /// Distinct threads that sent I/O during the interval.
     pub threads: u64,
@@ -201,6 +215,9 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
             count(*threads),
         ];
         page.row(&format!("  {comm:<16}"), &SENDER_COLUMNS, &cells);
+        if let Some(more) = more_of(sender) {
+            page.line(cut(&format!("    {more}"), page.paper.table_width));
+        }
     }
     if senders.len() > SENDERS {
         let others = &senders[SENDERS..];
@@ -215,6 +232,27 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     }
 }
 
+/// The owner of a process, its I/O that the kernel wrote back, and its command line, as far as they are known.
+fn more_of(sender: &Sender<'_>) -> Option<String> {
+    let back = (sender.written_back > 0)
+        .then(|| format!("{} written back by the kernel", count(sender.written_back)));
+    let line = sender.command_line.map(|line| visible(line).to_string());
+    let parts: Vec<String> = [sender.owner.as_ref().map(owner), back, line]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// A line that ends at the width.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(width.saturating_sub(3)).collect();
+    kept + "..."
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +263,11 @@ mod tests {
             device,
             comm,
             pid,
+            cgroup: Some("/system.slice/backup.service"),
+            owner: Owner::of_cgroup("/system.slice/backup.service"),
+            command_line: Some("dd if=/dev/zero of=/srv/a-long-name-of-a-file bs=1M oflag=direct"),
             ios,
+            written_back: 12,
             bytes,
             threads: 1,
             misaligned: Some(0),
@@ -263,6 +305,8 @@ mod tests {
             ["4", "others", "3,000", "I/O"]
         );
         assert!(text.contains("filtered: only process 4711"), "{text}");
+        let more = "\n    backup.service; 12 written back by the kernel; dd if=/dev/zero of=/srv/a-...\n";
+        assert!(text.contains(more), "{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"

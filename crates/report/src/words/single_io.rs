@@ -4,9 +4,10 @@ use plumb_geometry::group_digits;
 use plumb_profile::SingleIo;
 use plumb_profile::answers::IoError;
 
+use super::owner_of_cgroup;
 use crate::format::{bytes, ns};
 
-/// `read of 8 KiB at sector 2,048, 3.6 s, by fio (712)`.
+/// `read of 8 KiB at sector 2,048, 3.6 s, by fio (712) of backup.service, file db.0 (inode 13)`.
 pub(crate) fn single_io(io: &SingleIo) -> String {
     let mut words = format!("{}, {}", placed(io), ns(io.ns));
     if let Some(error) = io.error {
@@ -15,6 +16,14 @@ pub(crate) fn single_io(io: &SingleIo) -> String {
     if let Some(sender) = &io.sender {
         let comm = plumb_quoting::visible(&sender.comm);
         words += &format!(", by {comm} ({})", sender.pid);
+        if let Some(owner) = owner_of_cgroup(sender.cgroup.as_deref()) {
+            words += &format!(" of {owner}");
+        }
+    }
+    if let Some(file) = &io.file {
+        let name = file.name.as_deref().unwrap_or("of unknown name");
+        let name = plumb_quoting::visible(name);
+        words += &format!(", file {name} (inode {})", file.inode);
     }
     words
 }

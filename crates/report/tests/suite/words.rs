@@ -12,7 +12,7 @@ use plumb_model::{
     Reason, Remedy, RestsOn, RuleId, Seen, Severity, Target, TargetLayer,
 };
 use plumb_profile::SingleIo;
-use plumb_profile::answers::{IoError, Sender};
+use plumb_profile::answers::{IoError, IoFile, Sender};
 use plumb_profile::infer::{InferenceVerdict, Phase};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_report::words;
@@ -30,6 +30,12 @@ fn single(ns: u64, error: Option<IoError>) -> SingleIo {
         sender: Some(Sender {
             comm: "postgres".to_owned(),
             pid: 712,
+            cgroup: Some("/system.slice/postgresql.service".to_owned()),
+            command_line: None,
+        }),
+        file: Some(IoFile {
+            inode: 131_074,
+            name: Some("16384".to_owned()),
         }),
         error,
     }

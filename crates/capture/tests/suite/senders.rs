@@ -1,0 +1,278 @@
+//! The senders of I/O: processes whose pages a worker of the kernel writes back, their cgroups and files, and the reads of
+//! the watch itself.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::common::{Cgroup, LoopDisk};
+use plumb_capture::{Attached, Filter, Layers, Options, OwnReads, Process, Reading};
+use plumb_testkit::loop_device::run;
+use plumb_testkit::{require, skip, wait};
+use plumb_trace::{Layer, Op};
+use tempfile::TempDir;
+
+const MIB: u64 = 1 << 20;
+/// Most bytes of a file system's own data that an operation on a file may cause.
+const METADATA_MAX: u64 = MIB / 2;
+
+/// Each layer, by each way to attach.
+const WAYS: [(Layers, Layer, Attached); 4] = [
+    (Layers::Request, Layer::Request, Attached::TypedTracepoints),
+    (Layers::Request, Layer::Request, Attached::RawTracepoints),
+    (Layers::Bio, Layer::Bio, Attached::TypedTracepoints),
+    (Layers::Bio, Layer::Bio, Attached::RawTracepoints),
+];
+
+/// An ext4 without a journal, so that nothing but files and their metadata is written.
+struct FileSystem {
+    disk: LoopDisk,
+    point: TempDir,
+}
+
+impl FileSystem {
+    fn new() -> FileSystem {
+        let disk = LoopDisk::new();
+        run(Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-b", "4096", "-O", "^has_journal"])
+            .args(["-E", "lazy_itable_init=0"])
+            .arg(disk.device.path()));
+        let point = tempfile::tempdir().expect("a directory");
+        let system = FileSystem { disk, point };
+        system.mount();
+        system
+    }
+
+    fn mount(&self) {
+        run(Command::new("mount")
+            .args(["-t", "ext4"])
+            .arg(self.disk.device.path())
+            .arg(self.point.path()));
+    }
+
+    fn unmount(&self) {
+        run(Command::new("umount").arg(self.point.path()));
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.point.path().join(name)
+    }
+
+    /// A process other than that which made pages dirty has the kernel write them.
+    fn write_out(&self) {
+        run(Command::new("sync").arg("-f").arg(self.point.path()));
+    }
+}
+
+impl Drop for FileSystem {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.point.path()).status();
+    }
+}
+
+fn shell(command: &str) {
+    run(Command::new("sh").args(["-c", command]));
+}
+
+/// Writes through the page cache.
+fn dd(enter: &str, to: &Path, mib: u64) {
+    let to = to.display();
+    shell(&format!(
+        "{enter} exec dd if=/dev/zero of={to} bs=64k count={} status=none",
+        16 * mib
+    ));
+}
+
+fn process<'a>(reading: &'a Reading, comm: &str) -> &'a Process {
+    let found = reading.processes.iter().find(|of| of.comm == comm);
+    found.unwrap_or_else(|| panic!("no I/O by {comm}: {:?}", reading.processes))
+}
+
+/// The workers write the pages of two processes that have ended; each gets its own bytes.
+#[test]
+fn pages_belong_to_the_process_that_made_them_dirty() {
+    require!(Bpf, Loop, Tool("dd"), Tool("mkfs.ext4"));
+    let Some(cgroup) = Cgroup::new() else {
+        skip!("no cgroup of version 2 can be made");
+    };
+    let enter = format!("echo $$ >{}/inner/cgroup.procs;", cgroup.path().display());
+    let name = cgroup.path().file_name().expect("its name");
+    let expected = format!("/{}/inner", name.to_string_lossy());
+    let system = FileSystem::new();
+    for (at, (layers, _, attach)) in WAYS.into_iter().enumerate() {
+        let mut block = system.disk.watch_with(Options {
+            attach: Some(attach),
+            layers,
+            ..Options::default()
+        });
+        dd(&enter, &system.file(&format!("dd-{at}")), 8);
+        let other = system.file(&format!("head-{at}"));
+        shell(&format!(
+            "exec head -c {} /dev/zero >{}",
+            3 * MIB,
+            other.display()
+        ));
+        system.write_out();
+        let reading = block.read();
+        let (dd, head) = (process(&reading, "dd"), process(&reading, "head"));
+        for (process, bytes) in [(dd, 8 * MIB), (head, 3 * MIB)] {
+            let more = process.bytes.checked_sub(bytes);
+            assert!(more.is_some_and(|more| more <= METADATA_MAX), "{process:?}");
+            assert!(process.written_back > 0, "{process:?}");
+            assert!(process.written_back <= process.ios, "{process:?}");
+        }
+        assert_eq!(dd.cgroup.as_deref(), Some(expected.as_str()));
+        assert_ne!(head.cgroup.as_deref(), Some(expected.as_str()));
+        let workers = reading
+            .processes
+            .iter()
+            .filter(|of| of.comm.starts_with("kworker"));
+        let of_workers: u64 = workers.map(|of| of.bytes).sum();
+        assert!(of_workers <= METADATA_MAX, "{:?}", reading.processes);
+        for name in ["dd", "head"] {
+            fs::remove_file(system.file(&format!("{name}-{at}"))).expect("room for the next");
+        }
+        system.write_out();
+    }
+}
+
+/// A filter by command takes the pages that the command made dirty, and leaves out those of another.
+#[test]
+fn a_filter_takes_pages_that_are_written_back() {
+    require!(Bpf, Loop, Tool("dd"), Tool("mkfs.ext4"));
+    let system = FileSystem::new();
+    for (at, (layers, layer, attach)) in WAYS.into_iter().enumerate() {
+        let mut block = system.disk.watch_with(Options {
+            attach: Some(attach),
+            layers,
+            filter: Filter {
+                comm: Some("dd".to_owned()),
+                ..Filter::default()
+            },
+            ..Options::default()
+        });
+        let file = system.file(&format!("file-{at}"));
+        dd("", &file, 4);
+        shell(&format!(
+            "exec head -c {MIB} /dev/zero >{}.other",
+            file.display()
+        ));
+        system.write_out();
+        let reading = block.read();
+        let written = system.disk.profile_at(layer, &reading).op(Op::Write).bytes;
+        let more = written.checked_sub(4 * MIB);
+        assert!(more.is_some_and(|more| more <= METADATA_MAX), "{written}");
+        assert_eq!(system.disk.misses(&reading).unmatched_completions, 0);
+    }
+}
+
+/// The slowest reads name the file whose pages they fill.
+#[test]
+fn files_of_single_io() {
+    require!(Bpf, Loop, Tool("dd"), Tool("mkfs.ext4"));
+    let system = FileSystem::new();
+    let file = system.file("accounts.db");
+    dd("", &file, 4);
+    let inode = fs::metadata(&file).expect("the file").ino();
+    for (layers, layer, attach) in WAYS {
+        system.unmount();
+        let mut block = system.disk.watch_with(Options {
+            attach: Some(attach),
+            layers,
+            ..Options::default()
+        });
+        system.mount();
+        let from = file.display();
+        shell(&format!("exec dd if={from} of=/dev/null bs=1M status=none"));
+        let reading = block.read();
+        let profile = system.disk.profile_at(layer, &reading);
+        let answers = profile.answers.as_ref().expect("a live watch has them");
+        let of_file: Vec<_> = answers
+            .slowest
+            .iter()
+            .filter(|io| io.file.is_some())
+            .collect();
+        assert!(!of_file.is_empty(), "{:?}", answers.slowest);
+        for io in of_file {
+            let found = io.file.as_ref().expect("filtered");
+            let name = found.name.as_deref();
+            assert_eq!((found.inode, name), (inode, Some("accounts.db")), "{io:?}");
+            assert_eq!(io.op, Op::Read);
+            assert_eq!(io.sender.as_ref().map(|of| of.comm.as_str()), Some("dd"));
+        }
+    }
+}
+
+/// A process that still runs has its command line; one that has ended has none.
+#[test]
+fn command_lines_of_running_processes() {
+    require!(Bpf, Loop, Tool("dd"));
+    let disk = LoopDisk::new();
+    let mut block = disk.watch_with(Options {
+        command_lines: true,
+        ..Options::default()
+    });
+    let input = format!("if={}", disk.device.path().display());
+    let arguments = [
+        &input,
+        "iflag=direct",
+        "bs=4096",
+        "count=4000",
+        "status=none",
+    ];
+    // Nobody reads its output: it stops when the pipe is full.
+    let mut child = Command::new("dd")
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("dd");
+    let mut found: Option<Option<String>> = None;
+    wait::until("a read by dd", Duration::from_secs(30), || {
+        let reading = block.read();
+        found = reading.processes.first().map(|of| of.command_line.clone());
+        found.is_some()
+    });
+    child.kill().expect("it runs");
+    wait::exit("dd ends", Duration::from_secs(30), &mut child);
+    let expected = format!("dd {}", arguments.join(" "));
+    assert_eq!(found, Some(Some(expected)));
+    shell(&format!(
+        "exec dd {input} of=/dev/null iflag=direct bs=4096 count=3 status=none"
+    ));
+    let reading = block.read();
+    assert_eq!(process(&reading, "dd").command_line, None);
+}
+
+/// Reads of the watching process and its children are no load; those of a grandchild are.
+#[test]
+fn own_reads_do_not_count() {
+    require!(Bpf, Loop, Tool("dd"));
+    let disk = LoopDisk::new();
+    for (layers, layer, attach) in WAYS {
+        let mut block = disk.watch_with(Options {
+            attach: Some(attach),
+            layers,
+            own_reads: OwnReads::LeftOut,
+            ..Options::default()
+        });
+        let mut file = disk.open();
+        (0..53).for_each(|at| file.io(Op::Read, at * 8192, 4096));
+        (0..7).for_each(|at| file.io(Op::Write, at * 8192, 4096));
+        let path = disk.device.path().display();
+        let read = |count| {
+            format!("dd if={path} of=/dev/null iflag=direct bs=4096 count={count} status=none")
+        };
+        shell(&format!("exec {}", read(31)));
+        // The shell is the child, and waits for dd, which then is a grandchild.
+        shell(&format!("{}; true", read(101)));
+        let reading = block.read();
+        let profile = disk.profile_at(layer, &reading);
+        let counted = (profile.op(Op::Read).ios, profile.op(Op::Write).ios);
+        assert_eq!(counted, (101, 7), "{layers:?} {attach:?}");
+        let misses = disk.misses(&reading);
+        let unmatched = (misses.unmatched_completions, misses.unmatched_issues);
+        assert_eq!(unmatched, (0, 0), "{layers:?} {attach:?}");
+    }
+}
