@@ -121,6 +121,9 @@ _plumb() {
             plumb__subcmd__history,prune)
                 cmd="plumb__subcmd__history__subcmd__prune"
                 ;;
+            plumb__subcmd__history,senders)
+                cmd="plumb__subcmd__history__subcmd__senders"
+                ;;
             plumb__subcmd__history,show)
                 cmd="plumb__subcmd__history__subcmd__show"
                 ;;
@@ -966,7 +969,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history)
-            opts="-h -V --help --version list show findings changes export import dump backup prune verify estimate"
+            opts="-h -V --help --version list show senders findings changes export import dump backup prune verify estimate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1162,6 +1165,24 @@ _plumb() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__senders)
+            opts="-h -V --state-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --state-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

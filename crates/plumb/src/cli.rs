@@ -37,7 +37,7 @@ pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use history::{
     Agent, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryExport,
-    HistoryFilter, HistoryImport, HistoryPrune, STATE_DIR,
+    HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR,
 };
 pub use probe::Probe;
 pub use record::Record;

@@ -23,7 +23,8 @@ use plumb_trace::input::Input;
 
 use crate::agent::judge;
 use crate::cli::{
-    History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport, HistoryPrune,
+    History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport,
+    HistoryPrune, HistorySpan,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,6 +32,7 @@ use crate::{inputs, moment, output};
 
 mod changes;
 mod export;
+mod senders;
 pub mod span;
 
 use span::{DeviceSpan, time_words};
@@ -55,6 +57,10 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
                 shown.store.json,
                 Exit::Clean,
             )
+        }
+        HistoryCommand::Senders(wanted) => {
+            let answer = HistoryAnswer::Senders(senders::list(wanted)?);
+            print(&answer, wanted.store.json, Exit::Clean)
         }
         HistoryCommand::Findings(wanted) => {
             let answer = HistoryAnswer::Findings(findings(wanted)?);

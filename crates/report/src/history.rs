@@ -14,6 +14,10 @@ use crate::text::page::{FigureColumn, Page};
 use crate::text::{Paper, finding_lines};
 use crate::words;
 
+mod senders;
+
+pub use senders::{HistorySender, HistorySenders, SentIos};
+
 /// A change of a finding over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -230,6 +234,8 @@ pub enum HistoryAnswer {
     Courses(Vec<HistoryCourse>),
     /// The findings, in the order in which they appeared.
     Findings(Vec<HistoryFinding>),
+    /// The senders of a device's I/O, a list for each layer.
+    Senders(Vec<HistorySenders>),
     /// The changes in the I/O of each device.
     Changes(Vec<HistoryChanges>),
     /// Sizes.
@@ -267,6 +273,7 @@ pub fn text(answer: &HistoryAnswer, paper: impl Into<Paper>) -> String {
         HistoryAnswer::Devices(devices) => list(&mut page, devices),
         HistoryAnswer::Courses(courses) => courses.iter().for_each(|one| course(&mut page, one)),
         HistoryAnswer::Findings(findings) => intervals(&mut page, findings),
+        HistoryAnswer::Senders(lists) => lists.iter().for_each(|one| senders::text(&mut page, one)),
         HistoryAnswer::Changes(devices) => devices.iter().for_each(|one| changes(&mut page, one)),
         HistoryAnswer::Size(size) => sizes(&mut page, size),
         HistoryAnswer::Files(files) => files.iter().for_each(|one| state(&mut page, one)),

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::{Cgroup, LoopDisk};
+use crate::common::LoopDisk;
 use plumb_capture::{Attached, BlockWatch, CaptureError, Filter, Layers, Options};
+use plumb_testkit::cgroup::Cgroup;
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_trace::{Layer, Op};
@@ -115,15 +116,14 @@ fn cgroups() {
         plumb_testkit::skip!("no cgroup of version 2 can be made");
     };
     let disk = LoopDisk::new();
-    let enter = |inner: &str| format!("echo $$ >{}{inner}/cgroup.procs;", cgroup.path().display());
     let filter = Filter {
         cgroup: Some(cgroup.path().to_owned()),
         ..Filter::default()
     };
     everywhere(&disk, &filter, |block, layer| {
         dd(&disk, "", 101);
-        dd(&disk, &enter("/inner"), 211);
-        dd(&disk, &enter(""), 307);
+        dd(&disk, &cgroup.enter("/inner"), 211);
+        dd(&disk, &cgroup.enter(""), 307);
         let reading = block.read();
         assert_eq!(disk.profile_at(layer, &reading).ios(), 518);
     });
@@ -132,8 +132,8 @@ fn cgroups() {
         ..Filter::default()
     };
     everywhere(&disk, &filter, |block, layer| {
-        dd(&disk, &enter("/inner"), 211);
-        dd(&disk, &enter(""), 307);
+        dd(&disk, &cgroup.enter("/inner"), 211);
+        dd(&disk, &cgroup.enter(""), 307);
         let reading = block.read();
         assert_eq!(disk.profile_at(layer, &reading).ios(), 211);
     });

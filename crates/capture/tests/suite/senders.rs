@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{Cgroup, LoopDisk};
+use crate::common::LoopDisk;
 use plumb_capture::{Attached, Filter, Layers, Options, OwnReads, Process, Reading};
+use plumb_testkit::cgroup::Cgroup;
 use plumb_testkit::loop_device::run;
 use plumb_testkit::{require, skip, wait};
 use plumb_trace::{Layer, Op};
@@ -97,9 +98,7 @@ fn pages_belong_to_the_process_that_made_them_dirty() {
     let Some(cgroup) = Cgroup::new() else {
         skip!("no cgroup of version 2 can be made");
     };
-    let enter = format!("echo $$ >{}/inner/cgroup.procs;", cgroup.path().display());
-    let name = cgroup.path().file_name().expect("its name");
-    let expected = format!("/{}/inner", name.to_string_lossy());
+    let (enter, expected) = (cgroup.enter("/inner"), cgroup.inner_name());
     let system = FileSystem::new();
     for (at, (layers, _, attach)) in WAYS.into_iter().enumerate() {
         let mut block = system.disk.watch_with(Options {

@@ -62,6 +62,8 @@ pub enum HistoryCommand {
     List(HistoryStore),
     /// Print the I/O of a device over time: rate, misfit, latency
     Show(HistorySpan),
+    /// Print the processes that sent the I/O of a device, with their units, pods or VMs
+    Senders(HistorySpan),
     /// Print the findings of the agent: when each appeared, changed and went
     Findings(HistoryFilter),
     /// Search for changes: a misfit that rose, a latency that grew, other sizes

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use plumb_testkit::loop_device::LoopDevice;
-use plumb_testkit::{Rng, require, wait};
+use plumb_testkit::cgroup::Cgroup;
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::{Rng, require, skip, wait};
 use serde_json::Value;
 
 use crate::common::attached::await_programs;
@@ -198,6 +199,15 @@ fn an_agent_stores_every_io() {
             std::thread::sleep(Duration::from_millis(700));
         }
     }
+    // The agent does not know it as yet.
+    let Some(cgroup) = Cgroup::new() else {
+        skip!("no cgroup of version 2 can be made");
+    };
+    let enter = cgroup.enter("/inner");
+    let from = disk.path().display();
+    let dd =
+        format!("{enter} exec dd if={from} of=/dev/null iflag=direct bs=4096 count=97 status=none");
+    run(Command::new("sh").args(["-c", &dd]));
     let pid = rustix::process::Pid::from_raw(running.id().cast_signed()).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     let done = wait::output("the agent", wait::PATIENCE, running);
@@ -214,7 +224,31 @@ fn an_agent_stores_every_io() {
     .json();
     let profile = &document["result"]["profiles"][0];
     // Partition tables are looked for when a disk appears, which is before the agent.
-    assert_eq!(number(&profile["ios"]), 500, "{profile}");
+    assert_eq!(number(&profile["ios"]), 597, "{profile}");
+    let ran = history(&folder, &["senders", &disk.name(), "--json"]);
+    let document = ran.ends(0).json();
+    let faults = crate::common::schema::Schema::read("history").faults(&document);
+    assert_eq!(faults, [""; 0]);
+    let list = &document["result"]["is"][0];
+    let senders = list["senders"].as_array().expect("senders");
+    let sent: Vec<(Option<&str>, u64)> = senders
+        .iter()
+        .map(|sender| (sender["cgroup"].as_str(), number(&sender["ios"])))
+        .collect();
+    let inner = cgroup.inner_name();
+    assert_eq!(sent.len(), 2, "{list}");
+    assert_eq!(sent[0].1, 500, "{list}");
+    assert_eq!(sent[1], (Some(inner.as_str()), 97), "{list}");
+    assert_eq!(senders[1]["command"], "dd");
+    assert_eq!(senders[1]["owner"]["cgroup"], inner);
+    assert_eq!(
+        (number(&list["others"]["ios"]), number(&list["unknown"])),
+        (0, 0)
+    );
+    history(&folder, &["senders", &disk.name()])
+        .ends(0)
+        .says(&format!("dd of cgroup {inner}"));
+    history(&folder, &["senders", "sdx"]).ends(5);
     let shown = history(&folder, &["show", &disk.name()]);
     shown.ends(0).says("its window is not over");
     history(&folder, &["verify"]).ends(0);

@@ -305,7 +305,8 @@ mod tests {
             ["4", "others", "3,000", "I/O"]
         );
         assert!(text.contains("filtered: only process 4711"), "{text}");
-        let more = "\n    backup.service; 12 written back by the kernel; dd if=/dev/zero of=/srv/a-...\n";
+        let more =
+            "\n    backup.service; 12 written back by the kernel; dd if=/dev/zero of=/srv/a-...\n";
         assert!(text.contains(more), "{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),

@@ -9,7 +9,6 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use plumb_capture::{BlockWatch, Misses, Options, Reading, disk_of};
 use plumb_profile::Profile;
@@ -148,38 +147,4 @@ pub fn label(device: &Path) {
     run(Command::new("sgdisk")
         .args(["-a", "1", "-n", &format!("1:{FIRST_SECTOR}:100000")])
         .arg(device));
-}
-
-/// A cgroup of version 2, removed at the end with the one in it.
-pub struct Cgroup(PathBuf);
-
-static NUMBER: AtomicU32 = AtomicU32::new(0);
-
-impl Cgroup {
-    pub fn new() -> Option<Cgroup> {
-        let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
-        let mount = mounts
-            .lines()
-            .find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
-        let path = PathBuf::from(mount.split(' ').nth(1)?).join(format!(
-            "plumb-test-{}-{}",
-            std::process::id(),
-            NUMBER.fetch_add(1, Ordering::Relaxed)
-        ));
-        std::fs::create_dir(&path).ok()?;
-        std::fs::create_dir(path.join("inner")).ok()?;
-        Some(Cgroup(path))
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // Their processes have ended.
-        let _ = std::fs::remove_dir(self.0.join("inner"));
-        let _ = std::fs::remove_dir(&self.0);
-    }
 }
