@@ -23,8 +23,7 @@ use plumb_trace::input::Input;
 
 use crate::agent::judge;
 use crate::cli::{
-    History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport,
-    HistoryPrune, HistorySpan,
+    History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport, HistoryPrune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;

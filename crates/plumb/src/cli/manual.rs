@@ -200,6 +200,20 @@ const MANUALS: &[Manual] = &[
         usual: &[],
     },
     Manual {
+        path: &["history", "senders"],
+        examples: &[
+            (
+                "sudo plumb history senders sda@2d",
+                "Print the senders of the last two days",
+            ),
+            (
+                "sudo plumb history senders sda@2026-11-14T02:00..2026-11-14T04:00 --json",
+                "Name the senders of a night as JSON",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
         path: &["history", "findings"],
         examples: &[
             (

@@ -17,6 +17,8 @@ use crate::moment::{LONGEST, parse_duration};
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
 Threads are the distinct ones that sent I/O in the interval.\n\
+Pages that a worker of the kernel writes back count for the process that made them dirty, also with --pid, --comm and --cgroup. \
+Command lines are printed as ps prints them.\n\
 Disks that pass their I/O on (md, dm) are shown beside the disks below; do not add up their figures.\n\
 When the watch begins, it drops all capabilities and, under sudo, returns to the user that called it, unless only root may \
 write to the folder of --save.\n\
