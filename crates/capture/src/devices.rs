@@ -88,9 +88,20 @@ fn disk_at(device: &Path) -> Option<u32> {
 
 /// The number that a file holds as `MAJOR:MINOR`.
 fn number_in(file: &Path) -> Option<u32> {
-    let text = fs::read_to_string(file).ok()?;
-    let (major, minor) = text.trim().split_once(':')?;
-    Some(major.parse::<u32>().ok()? << MINOR_BITS | minor.parse::<u32>().ok()?)
+    number_of(fs::read_to_string(file).ok()?.trim())
+}
+
+/// The number of a device that is written as `MAJOR:MINOR`. A device that went away before anybody learned its name has this in
+/// place of a name.
+#[must_use]
+pub fn number_of(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once(':')?;
+    Some(packed(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// A number of a device as the kernel packs it.
+pub(crate) fn packed(major: u32, minor: u32) -> u32 {
+    major << MINOR_BITS | minor
 }
 
 /// The number of the disk of a disk or partition; a number that sysfs does not know is treated as a disk.

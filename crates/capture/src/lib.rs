@@ -25,7 +25,7 @@ mod vfs;
 
 pub use asked::{AccessWay, Asker, CallKind, Calls, FileCalls, FileSystem};
 pub use block::{BlockWatch, Layers, Options, OwnReads};
-pub use devices::{Device, disk_of, is_bio_based, name_of, names_below};
+pub use devices::{Device, disk_of, is_bio_based, name_of, names_below, number_of};
 pub use error::CaptureError;
 pub use filter::Filter;
 pub use program::Attached;

@@ -6,14 +6,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use crate::devices::packed;
+
 /// The kernel's counters of all disks and partitions.
 const DISKSTATS: &str = "/proc/diskstats";
 /// Time between two looks.
 const EACH: Duration = Duration::from_millis(100);
 /// No line of a disk is longer.
 const LINE_BYTES: usize = 512;
-/// As the kernel packs numbers of devices.
-const MINOR_BITS: u32 = 20;
 
 /// Counters of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,7 +165,7 @@ fn parse(line: &str) -> Option<(u32, Counted)> {
     let counter = |number: usize| counters.get(number - 1).copied();
     let completed = [1, 5, 12, 16].into_iter().filter_map(counter);
     Some((
-        major << MINOR_BITS | minor,
+        packed(major, minor),
         Counted {
             completed: completed.fold(0, u64::wrapping_add),
             in_flight: counter(9)?,

@@ -69,6 +69,12 @@ impl Acceptance {
     pub fn is_over(&self, today: Day) -> bool {
         self.until.is_some_and(|last| last < today)
     }
+
+    /// Whether the statement accepts a finding today.
+    #[must_use]
+    pub fn accepts(&self, stack: &Stack, finding: &Finding, today: Day) -> bool {
+        self.covers(stack, finding) && !self.is_over(today)
+    }
 }
 
 /// A finding that is accepted.
@@ -104,16 +110,13 @@ pub fn accept(
     let mut is_used = vec![false; acceptances.len()];
     let mut kept = Vec::new();
     for finding in std::mem::take(&mut diagnosis.findings) {
-        let mut by = None;
-        for (at, one) in acceptances.iter().enumerate() {
-            if one.covers(stack, &finding) {
-                is_used[at] = true;
-                if by.is_none() && !one.is_over(today) {
-                    by = Some(one.clone());
-                }
-            }
+        for (one, is_used) in acceptances.iter().zip(&mut is_used) {
+            *is_used |= one.covers(stack, &finding);
         }
-        match by {
+        let by = acceptances
+            .iter()
+            .find(|one| one.accepts(stack, &finding, today));
+        match by.cloned() {
             Some(by) => accepted.findings.push(AcceptedFinding { finding, by }),
             None => kept.push(finding),
         }

@@ -251,8 +251,8 @@ fn json_words(value: &impl Serialize) -> String {
     json::exact(value).unwrap_or_default()
 }
 
-/// The configuration after SIGHUP, and the findings that are accepted. The programs in the kernel go on counting meanwhile. A mistake is reported, and the configuration
-/// before it stays.
+/// The configuration after SIGHUP, and the findings that are accepted. The programs in the kernel go on counting meanwhile. A
+/// mistake is reported, and the configuration before it stays.
 fn read_again(
     args: &Agent,
     before: AgentConfig,

@@ -77,7 +77,7 @@ impl Config {
     pub fn accepts(&self, finding: &Finding) -> bool {
         let (today, stack) = (today(), Stack::default());
         let mut accepting = self.accept.iter();
-        accepting.any(|one| !one.is_over(today) && one.covers(&stack, finding))
+        accepting.any(|one| one.accepts(&stack, finding, today))
     }
 
     /// Reads the text of a file.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use plumb_http::{Answer, Bytes, Handler, Limits, Request, Server};
 use plumb_testkit::wait;
 
+/// A whole request.
+const ECHO: &str = "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// 64 MiB fit in no buffer of a socket.
 const WHOLE: usize = 64 << 20;
@@ -183,10 +185,7 @@ fn half_a_header_takes_no_place() {
         stream
     };
     let mut slow: Vec<TcpStream> = (0..500).map(half).collect();
-    let response = ask(
-        server.address(),
-        "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    );
+    let response = ask(server.address(), ECHO);
     assert_eq!(status(&response), "200 OK");
     // The last of them is there still, and may end its request.
     let mut last = slow.pop().expect("500 of them");
@@ -252,10 +251,7 @@ fn a_client_that_does_not_read_takes_no_place() {
         stream
     };
     let mut idle: Vec<TcpStream> = (0..200).map(idle).collect();
-    let response = ask(
-        server.address(),
-        "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    );
+    let response = ask(server.address(), ECHO);
     assert_eq!(status(&response), "200 OK");
     // The last of them gets all of its answer, the first one does not.
     let last = read_all(idle.pop().expect("200 of them"));

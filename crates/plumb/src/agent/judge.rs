@@ -16,6 +16,7 @@ use plumb_profile::Profile;
 use plumb_profile::answers::SingleIo;
 use plumb_profile::profile::ProfileSet;
 use plumb_quoting::json;
+use plumb_report::exports::FindingMetrics;
 use plumb_report::history::FindingChange;
 use plumb_stack::Obstacle;
 use serde::{Deserialize, Serialize};
@@ -55,14 +56,8 @@ pub struct Place {
 
 /// A finding that is present.
 pub struct PresentFinding {
-    /// Its rule.
-    pub rule: RuleId,
-    /// Its severity.
-    pub severity: Severity,
-    /// The device.
-    pub device: String,
-    /// A partition of it; empty for the whole.
-    pub part: String,
+    /// The finding.
+    pub finding: FindingMetrics,
     /// The identity of the device whose I/O show it; absent for a finding about the layout.
     pub seen_on: Option<String>,
 }
@@ -151,12 +146,14 @@ impl Judge {
         self.present.iter().filter(counts).map(|(place, finding)| {
             let identity = &place.on.identity;
             PresentFinding {
-                rule: place.rule,
-                severity: finding.severity,
-                device: finding.target.device.clone(),
-                part: match &finding.target.part {
-                    Some(Part::Partition(name)) => name.clone(),
-                    _ => String::new(),
+                finding: FindingMetrics {
+                    rule: place.rule,
+                    severity: finding.severity,
+                    device: finding.target.device.clone(),
+                    part: match &finding.target.part {
+                        Some(Part::Partition(name)) => name.clone(),
+                        _ => String::new(),
+                    },
                 },
                 seen_on: (place.on.layer != LAYOUT).then(|| identity.clone()),
             }
@@ -428,7 +425,7 @@ mod tests {
         let misaligned = |judge: &Judge| {
             let present = judge.present();
             present
-                .filter(|one| one.rule == RuleId::MisalignedIo)
+                .filter(|one| one.finding.rule == RuleId::MisalignedIo)
                 .count()
         };
         for device in ["sda", "/dev/sda", "wwn of sda"] {

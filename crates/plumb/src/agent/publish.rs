@@ -7,15 +7,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use plumb_capture::Reading;
+use plumb_capture::{Layers, Reading};
 use plumb_geometry::Grid;
 use plumb_history::{Reader, Settings, Tier};
 use plumb_http::{Answer, Bytes, Limits, Request, Server};
 use plumb_model::facts::GridSource;
 use plumb_profile::{Profile, Select, Unknown};
 use plumb_report::exports::{
-    AgentMetrics, DeviceMetrics, FindingMetrics, FitMetrics, GridMetrics, HistoryMetrics,
-    MetricsFormat, agent_metrics,
+    AgentMetrics, DeviceMetrics, FitMetrics, GridMetrics, HistoryMetrics, MetricsFormat,
+    agent_metrics,
 };
 use plumb_trace::{Layer, Op};
 
@@ -30,9 +30,6 @@ const GRID: Grid = match Grid::unit(plumb_geometry::Bytes(4096)) {
 
 /// Paths that are answered.
 const PATHS: [&str; 2] = ["/metrics", "/healthz"];
-
-/// As the kernel packs numbers of devices.
-const MINOR_BITS: u32 = 20;
 
 /// A reading may come later than its time on a busy host.
 const LATE: Duration = Duration::from_secs(5);
@@ -49,21 +46,16 @@ struct State {
     open_metrics: Option<Bytes>,
     interval: Duration,
     read_at: Instant,
-    fault: Option<String>,
 }
 
 impl Board {
     pub fn new(interval: Duration) -> Board {
         let state = State {
-            metrics: AgentMetrics {
-                history_is_stored: true,
-                ..AgentMetrics::default()
-            },
+            metrics: AgentMetrics::default(),
             classic: None,
             open_metrics: None,
             interval,
             read_at: Instant::now(),
-            fault: None,
         };
         Board {
             state: Arc::new(Mutex::new(state)),
@@ -72,23 +64,22 @@ impl Board {
 
     /// Changes the measurements.
     fn change(&self, change: impl FnOnce(&mut AgentMetrics)) {
-        let mut state = lock(&self.state);
-        (state.classic, state.open_metrics) = (None, None);
-        change(&mut state.metrics);
+        lock(&self.state).change(change);
     }
 
     /// Adds a reading; `identities` are those of its devices.
     pub fn add(&self, reading: &Reading, identities: &BTreeMap<String, String>) {
-        lock(&self.state).read_at = Instant::now();
-        self.change(|metrics| {
+        let mut state = lock(&self.state);
+        state.read_at = Instant::now();
+        state.change(|metrics| {
             let misses = reading.misses.values();
             let unplaced: u64 = misses.map(|misses| misses.unplaced).sum();
             metrics.events_lost += reading.lost + reading.unlisted + unplaced;
             metrics.calls_skipped += reading.skipped_calls;
             for profile in reading.profiles.iter() {
                 let name = &profile.device;
-                // A device that went away before anybody knew its name has a number alone.
-                if name.contains(':') {
+                // A device without a name.
+                if plumb_capture::number_of(name).is_some() {
                     continue;
                 }
                 let identity = identities.get(name).unwrap_or(name);
@@ -119,18 +110,12 @@ impl Board {
                 .values()
                 .map(|device| device.identity.as_str())
                 .collect();
-            let is_there = |finding: &PresentFinding| {
-                let on = finding.seen_on.as_deref();
+            let is_there = |present: &PresentFinding| {
+                let on = present.seen_on.as_deref();
                 on.is_none_or(|identity| devices.contains(identity))
             };
-            let findings = findings.filter(is_there).map(|finding| FindingMetrics {
-                rule: finding.rule,
-                severity: finding.severity,
-                device: finding.device,
-                part: finding.part,
-            });
-            let findings = findings.collect();
-            metrics.findings = findings;
+            let findings = findings.filter(is_there).map(|present| present.finding);
+            metrics.findings = findings.collect();
         });
     }
 
@@ -161,8 +146,7 @@ impl Board {
 
     /// Notes the fault of the history; `None` while it is stored.
     pub fn set_fault(&self, fault: Option<&str>) {
-        self.change(|metrics| metrics.history_is_stored = fault.is_none());
-        lock(&self.state).fault = fault.map(str::to_owned);
+        self.change(|metrics| metrics.history_fault = fault.map(str::to_owned));
     }
 
     /// Starts to answer requests. An agent that cannot do so counts all the same.
@@ -188,13 +172,8 @@ fn present_disks(disks: &Path) -> impl Iterator<Item = (String, DeviceMetrics)> 
     entries.filter_map(|entry| {
         let read = |file: &str| fs::read_to_string(entry.path().join(file)).ok();
         let sectors: u64 = read("size")?.trim().parse().ok()?;
-        let number = read("dev")?;
-        let (major, minor) = number.trim().split_once(':')?;
-        let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-        let layer = match plumb_capture::is_bio_based(major << MINOR_BITS | minor) {
-            true => Layer::Bio,
-            false => Layer::Request,
-        };
+        let number = plumb_capture::number_of(read("dev")?.trim())?;
+        let layer = Layers::default().layer_of(number);
         let name = entry.file_name().to_string_lossy().replace('!', "/");
         let identity = super::identity(&name);
         let identity = identity.as_ref().unwrap_or(&name);
@@ -209,6 +188,11 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl State {
+    fn change(&mut self, change: impl FnOnce(&mut AgentMetrics)) {
+        (self.classic, self.open_metrics) = (None, None);
+        change(&mut self.metrics);
+    }
+
     fn answer(&mut self, request: &Request<'_>) -> Answer {
         match request.path {
             "/metrics" => {
@@ -241,7 +225,7 @@ impl State {
                 since.as_secs()
             ));
         }
-        let fault = self.fault.as_ref()?;
+        let fault = self.metrics.history_fault.as_ref()?;
         Some(format!("the history cannot be stored: {fault}"))
     }
 }
@@ -332,6 +316,8 @@ pub fn listener(address: Option<SocketAddr>) -> Option<TcpListener> {
 
 #[cfg(test)]
 mod tests {
+    use plumb_report::exports::FindingMetrics;
+
     use super::*;
 
     fn reading(device: &str, reads: u64) -> Reading {
@@ -409,10 +395,12 @@ mod tests {
         let identities = BTreeMap::from([("plumb-a".to_owned(), "wwn".to_owned())]);
         board.add(&reading("plumb-a", 5), &identities);
         let finding = |seen_on: Option<&str>| PresentFinding {
-            rule: plumb_model::RuleId::MisalignedIo,
-            severity: plumb_model::Severity::Warning,
-            device: seen_on.unwrap_or("layout").to_owned(),
-            part: String::new(),
+            finding: FindingMetrics {
+                rule: plumb_model::RuleId::MisalignedIo,
+                severity: plumb_model::Severity::Warning,
+                device: seen_on.unwrap_or("layout").to_owned(),
+                part: String::new(),
+            },
             seen_on: seen_on.map(str::to_owned),
         };
         let all = [finding(None), finding(Some("wwn")), finding(Some("gone"))];

@@ -37,8 +37,8 @@ pub struct AgentMetrics {
     pub events_lost: u64,
     /// Calls of the programs that the kernel skipped: each may hide an I/O or its latency.
     pub calls_skipped: u64,
-    /// Whether the last checkpoint of the history is stored.
-    pub history_is_stored: bool,
+    /// The reason for which the last checkpoint of the history is not stored; `None` if it is.
+    pub history_fault: Option<String>,
     /// The history; `None` while it cannot be read.
     pub history: Option<HistoryMetrics>,
 }
@@ -177,7 +177,7 @@ pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsForma
         Kind::Gauge,
         "1 while the history is stored, 0 while it is in memory alone.",
     );
-    out.series(&[], u8::from(metrics.history_is_stored));
+    out.series(&[], u8::from(metrics.history_fault.is_none()));
     history(&mut out, metrics.history);
     out.begin(
         "plumb_metrics_dropped_series",
