@@ -185,8 +185,7 @@ struct plumb_dirtier {
 	u64 part; /* number of the MiB */
 	u64 cgroup;
 	char comm[16];
-	u32 tgid;
-	u32 is_wanted; /* by the filter */
+	u64 task; /* the number of the process in the high half */
 	u64 seen; /* when it last did, in 2^30 ns */
 	u64 unused;
 };

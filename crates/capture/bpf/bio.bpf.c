@@ -33,7 +33,7 @@ INLINE u64 came_ns(u32 place)
 INLINE void forget(u32 lane, const struct plumb_flight *flight, u64 now)
 {
 	u32 index = flight->device & device_mask;
-	struct plumb_device *device = at(&devices, index);
+	struct plumb_device *device = flight->device == NONE ? 0 : at(&devices, index);
 
 	if (!device)
 		return;
@@ -51,6 +51,19 @@ INLINE struct plumb_flight *flight_of(u32 lane, u64 address, u64 now)
 	if (flight && before)
 		forget(lane, flight, now);
 	return flight;
+}
+
+/* Notes a bio that does not count. */
+INLINE void pass_over(u32 lane, struct bio *bio)
+{
+	u64 address = address_of(bio), now = bpf_ktime_get_ns();
+	struct plumb_flight *flight = flight_of(lane, address, now);
+
+	if (!flight)
+		return;
+	flight->issued_ns = now;
+	flight->device = NONE;
+	flight->address = address;
 }
 
 INLINE struct plumb_device *device_of_bio(struct bio *bio, u32 *index, u32 *place, u32 *dev)
@@ -92,13 +105,17 @@ INLINE int queue(struct bio *bio)
 	if (!device)
 		return 0;
 	by = sent_by(bio, dev);
-	if (!by.is_wanted)
+	lane = bpf_get_smp_processor_id() & lane_mask;
+	if (!by.is_wanted) {
+		/* Its end does not count either. */
+		if (own_tgid && sectors)
+			pass_over(lane, bio);
 		return 0;
+	}
 	if (!sectors) {
 		ADD(device->flushes, 1);
 		return 0;
 	}
-	lane = bpf_get_smp_processor_id() & lane_mask;
 	io.is_ahead = opf & REQ_FLAG(RAHEAD);
 	io.now = bpf_ktime_get_ns();
 	key = begin(lane, device, &io);
@@ -141,6 +158,7 @@ __attribute__((noinline)) int end_at(u64 address, s32 error)
 	struct plumb_flight *flight = place == NONE ? 0 : flight_at(place);
 	struct plumb_device *device;
 	struct ended io = {};
+	u32 is_counted;
 
 	if (!flight)
 		return 0;
@@ -155,8 +173,9 @@ __attribute__((noinline)) int end_at(u64 address, s32 error)
 	io.bio = address;
 	io.index = flight->device & device_mask;
 	io.error = error;
+	is_counted = flight->device != NONE;
 	flight->address = 0;
-	if (!leave(address, place))
+	if (!leave(address, place) || !is_counted)
 		return 1;
 	device = at(&devices, io.index);
 	if (!device)
@@ -173,7 +192,7 @@ INLINE int split(struct bio *piece)
 	if (is_unwanted_op(op_of(FIELD(piece, bi_opf))))
 		return 0;
 	device = device_of_bio(piece, &index, &place, &dev);
-	if (device && !is_unwanted_task())
+	if (device && sent_by(piece, dev).is_wanted)
 		ADD(device->splits, 1);
 	return 0;
 }

@@ -408,10 +408,10 @@ INLINE struct plumb_kept *kept_at(u32 index, u32 slot)
 }
 
 /* The file of an I/O that is kept. A global function, as device_index() is. */
-__attribute__((noinline)) u32 keep_file(u32 index, u32 slot, u64 bio)
+__attribute__((noinline)) u32 keep_file(u32 index, u32 slot, u64 bio, u32 op)
 {
 	struct plumb_kept *kept = kept_at(index, slot);
-	struct inode *inode = bio ? file_of_bio(bio) : 0;
+	struct inode *inode = bio ? file_of_bio(bio, op) : 0;
 
 	if (!kept)
 		return 0;
@@ -436,7 +436,7 @@ INLINE void keep(u32 slot, const struct ended *io)
 	*(volatile u32 *)&kept->op = io->op;
 	*(volatile u32 *)&kept->process = io->process;
 	*(volatile s32 *)&kept->error = io->error;
-	keep_file(io->index, slot, io->bio);
+	keep_file(io->index, slot, io->bio, io->op);
 	*(volatile u64 *)&kept->ns = io->ns ? io->ns : 1;
 }
 

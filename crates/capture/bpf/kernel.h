@@ -79,6 +79,11 @@ enum req_flag_bits {
 };
 #define REQ_FLAG(name) (1u << __builtin_preserve_enum_value(*(enum req_flag_bits *)__REQ_##name, 1))
 
+/* Flags of a page, with the values of the kernel at hand. */
+enum pageflags {
+	PG_writeback = 1,
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct gendisk;
@@ -183,6 +188,15 @@ struct page {
 	struct address_space *mapping;
 };
 
+/* The same structure: the loader takes a name up to three underscores. */
+struct page___info {
+	u64 compound_info;
+};
+
+struct folio {
+	struct address_space *mapping;
+};
+
 struct files_struct;
 
 struct thread_info {
@@ -240,6 +254,9 @@ INLINE struct task_struct *current(void)
 {
 	return (struct task_struct *)bpf_get_current_task();
 }
+
+/* Whether the kernel has a field, by what the loader finds. */
+#define HAS_FIELD(type, field) __builtin_preserve_field_info(((type *)0)->field, 2)
 
 /* A pointer as a number that can be reckoned with: the verifier knows a copy of it for nothing else. */
 INLINE u64 address_of(const void *pointer)

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* The pages that a bio moves, and their places in the cache. */
+/*
+ * The pages that a bio moves, and their places in the cache.
+ *
+ * - The head of a large folio is found by `compound_head` of its pages, a pointer with bit 0 set. Since 8c846c879e22 ("mm: rename
+ *   the 'compound_head' field in the 'struct page' to 'compound_info'") it has another name, and may be a mask of the address.
+ * - In every kernel the index follows the mapping, of a page as well as of a folio; its name in a page has changed.
+ */
 #ifndef PLUMB_PAGE_H
 #define PLUMB_PAGE_H
 
@@ -12,14 +18,36 @@
 struct page_place {
 	u64 mapping;
 	u64 index;
+	u64 flags;
 };
 
-/* In every kernel the index follows the mapping, of a page as well as of a folio; its name in a page has changed. */
+/* The first page of the folio that a page belongs to. */
+INLINE u64 head_of(u64 page)
+{
+	u64 info = 0;
+
+	if (HAS_FIELD(struct page, compound_head))
+		info = COPY((struct page *)page, compound_head);
+	else if (HAS_FIELD(struct page___info, compound_info))
+		info = COPY((struct page___info *)page, compound_info);
+	if (!(info & 1))
+		return page;
+	/* A mask has ones in all its high bits, which no address of a page has. */
+	return info >> 32 == 0xffffffff ? page & info : info - 1;
+}
+
 INLINE struct page_place place_of_page(u64 page)
 {
-	struct page_place place = { 0, 0 };
+	struct page_place place = { 0, 0, 0 };
 
-	bpf_probe_read_kernel(&place, sizeof(place), __builtin_preserve_access_index(&((struct page *)page)->mapping));
+	if (HAS_FIELD(struct folio, mapping))
+		bpf_probe_read_kernel(&place, 2 * sizeof(u64),
+				      __builtin_preserve_access_index(&((struct folio *)page)->mapping));
+	else if (HAS_FIELD(struct page, mapping))
+		bpf_probe_read_kernel(&place, 2 * sizeof(u64),
+				      __builtin_preserve_access_index(&((struct page *)page)->mapping));
+	/* The flags are the first word. */
+	bpf_probe_read_kernel(&place.flags, sizeof(u64), (void *)page);
 	return place;
 }
 
@@ -27,9 +55,7 @@ INLINE struct page_place place_of_page(u64 page)
 INLINE struct page_place place_of_bio(u64 bio, u32 vector)
 {
 	struct bio_vec *vectors = COPY((struct bio *)bio, bi_io_vec);
-	u64 page = (u64)COPY(vectors + vector, bv_page), head = COPY((struct page *)page, compound_head);
-	/* The pages of a large folio name their first one. */
-	struct page_place place = place_of_page(head & 1 ? head - 1 : page);
+	struct page_place place = place_of_page(head_of((u64)COPY(vectors + vector, bv_page)));
 
 	if (place.mapping & NO_CACHE)
 		place.mapping = 0;

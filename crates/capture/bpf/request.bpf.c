@@ -81,20 +81,13 @@ INLINE int issue(struct request *rq)
 	io.waited_ns = begun && io.now > begun ? io.now - begun : 0;
 	lane = bpf_get_smp_processor_id() & lane_mask;
 	if (flight->address == (u64)rq && flight->end == last && flight->begun_ns == begun) {
-		ADD(device->requeues, 1);
+		if (flight->device != NONE)
+			ADD(device->requeues, 1);
 		return 0;
 	}
 	sender = sender_of(dev, io.sector);
 	if (!sender)
 		count_unknown_sender();
-	if (sender ? !sender->is_wanted : is_by_sender()) {
-		/* Its end does not count either. */
-		flight->device = NONE;
-		flight->begun_ns = begun;
-		flight->end = last;
-		flight->address = (u64)rq;
-		return 0;
-	}
 	if (unlikely(flight->address && flight->device != NONE)) {
 		/* Its completion never came. */
 		struct plumb_device *other = at(&devices, flight->device & device_mask);
@@ -103,6 +96,14 @@ INLINE int issue(struct request *rq)
 			ADD(other->unmatched_issues, 1);
 			change_depth(lane, flight->device & device_mask, other, PLUMB_DEPTH_NS, -1, io.now);
 		}
+	}
+	if (sender ? !sender->is_wanted : is_by_sender()) {
+		/* Its end does not count either. */
+		flight->device = NONE;
+		flight->begun_ns = begun;
+		flight->end = last;
+		flight->address = (u64)rq;
+		return 0;
 	}
 	key = begin(lane, device, &io);
 	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
@@ -212,12 +213,12 @@ INLINE int split(struct bio *piece)
 	if (!makes_requests(disk) || is_unwanted_op(op_of(FIELD(piece, bi_opf))))
 		return 0;
 	sender = sender_of(dev, sector);
-	if (sender ? !sender->is_wanted : is_by_sender())
-		return 0;
-	index = device_of(disk, dev, number_of(disk), &place);
-	device = index == NONE ? 0 : at(&devices, index & device_mask);
-	if (device)
-		ADD(device->splits, 1);
+	if (sender ? sender->is_wanted : !is_by_sender()) {
+		index = device_of(disk, dev, number_of(disk), &place);
+		device = index == NONE ? 0 : at(&devices, index & device_mask);
+		if (device)
+			ADD(device->splits, 1);
+	}
 	sector += FIELD(piece, bi_iter.bi_size) >> 9;
 	rest = note_at(dev, sector);
 	if (sender && rest) {

@@ -35,7 +35,7 @@ INLINE u32 is_own_task(u32 tgid)
 __attribute__((noinline)) u32 process_index(u32 dev, u32 dirtier_slot)
 {
 	struct plumb_dirtier *dirtier = dirtier_slot == NONE ? 0 : at(&dirtiers, dirtier_slot & dirtier_mask);
-	u32 tgid = dirtier ? dirtier->tgid : bpf_get_current_pid_tgid() >> 32;
+	u32 tgid = (dirtier ? dirtier->task : bpf_get_current_pid_tgid()) >> 32;
 	u64 who = (u64)dev << 32 | tgid;
 	u32 from = MIX(who), probe;
 	struct plumb_totals *totals;
@@ -51,9 +51,11 @@ __attribute__((noinline)) u32 process_index(u32 dev, u32 dirtier_slot)
 		if (!found) {
 			found = __sync_val_compare_and_swap(&process->dev_tgid, 0, who);
 			if (!found) {
+				/* User space may have given the entry free: all of it is written. */
 				if (dirtier) {
 					__builtin_memcpy(process->comm, dirtier->comm, sizeof(process->comm));
 					process->cgroup = dirtier->cgroup;
+					process->is_own = own_tgid && tgid == own_tgid;
 				} else {
 					bpf_get_current_comm(process->comm, sizeof(process->comm));
 					process->cgroup = bpf_get_current_cgroup_id();
@@ -84,12 +86,11 @@ INLINE struct sent_by sent_by(struct bio *bio, u32 dev)
 {
 	struct sent_by by = { NONE, bpf_get_current_pid_tgid(), 1, 0 };
 	u32 op = op_of(FIELD(bio, bi_opf)), slot = op == PLUMB_OP_WRITE && is_worker() ? dirtier_of(bio) : NONE;
-	struct plumb_dirtier *dirtier = slot == NONE ? 0 : at(&dirtiers, slot);
 	struct plumb_process *process;
 
-	if (dirtier) {
+	if (slot != NONE) {
+		/* Only wanted tasks have notes. */
 		by.thread = 0;
-		by.is_wanted = dirtier->is_wanted;
 		by.is_written_back = 1;
 	} else if (is_by_sender()) {
 		by.is_wanted = !is_unwanted_task();

@@ -39,6 +39,8 @@ pub struct Options {
     pub own_reads: OwnReads,
     /// Whether a reading has the command lines of processes.
     pub command_lines: bool,
+    /// Time without I/O after which a process is forgotten: its number may then be that of another one.
+    pub forget_after: Duration,
 }
 
 impl Default for Options {
@@ -52,6 +54,7 @@ impl Default for Options {
             filter: Filter::default(),
             own_reads: OwnReads::default(),
             command_lines: false,
+            forget_after: Duration::from_secs(600),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! From counters that only grow to the activity between two readings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use plumb_geometry::SmallSort;
 use plumb_profile::answers::{Answers, IoError, IoFile, Sender, SingleIo};
@@ -28,6 +29,9 @@ pub(crate) struct Readings {
     devices: Vec<PreviousDevice>,
     /// Sums of each process in each lane.
     sent: Vec<PreviousSent>,
+    /// When each process last sent something, by the clock of the programs.
+    last_sent_ns: Vec<u64>,
+    forget_after_ns: u64,
     totals: [u64; 3],
     names: BTreeMap<u32, Device>,
     /// When the last reading was begun, by the clock of the programs.
@@ -108,8 +112,15 @@ pub(crate) fn text_of(words: &[AtomicU64]) -> String {
 }
 
 impl Readings {
-    pub(crate) fn new(layer: Layer, counters: BlockCounters, tables: Settings) -> Readings {
+    pub(crate) fn new(
+        layer: Layer,
+        counters: BlockCounters,
+        tables: Settings,
+        forget_after: Duration,
+    ) -> Readings {
         Readings {
+            last_sent_ns: vec![0; counters.processes.len()],
+            forget_after_ns: forget_after.as_nanos() as u64,
             layer,
             tables,
             rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
@@ -212,7 +223,6 @@ impl Readings {
             let comm = text_of(&process.comm);
             Sender {
                 cgroup: names.cgroup(now(&process.cgroup)),
-                command_line: names.command_line(pid, &comm),
                 comm,
                 pid,
             }
@@ -412,11 +422,26 @@ impl Readings {
     fn add_processes(&mut self, reading: &mut Reading, names: &mut SenderNames) {
         let disks = self.disks();
         let threads = threads_since(&self.counters.threads, self.threads_read_ns);
-        self.threads_read_ns = present_ns();
+        let present_ns = present_ns();
+        self.threads_read_ns = present_ns;
+        let mut referred: Option<BTreeSet<u32>> = None;
+        let mut rows: BTreeMap<u64, usize> = BTreeMap::new();
         for (index, process) in self.counters.processes.iter().enumerate() {
             let dev_tgid = now(&process.dev_tgid);
+            if dev_tgid == 0 {
+                continue;
+            }
             let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
+            let last_sent_ns = &mut self.last_sent_ns[index];
+            if *last_sent_ns == 0 {
+                *last_sent_ns = present_ns;
+            }
+            let is_idle = present_ns - *last_sent_ns >= self.forget_after_ns;
+            // A disk that has come to be known since waits for the next reading. A disk that is not watched has no I/O.
             let Some(disk) = disks.get(&dev) else {
+                if is_idle {
+                    forget(process, last_sent_ns);
+                }
                 continue;
             };
             let (mut bytes, mut written_back, mut by_alignment) = (0, 0, [0; ALIGNMENTS]);
@@ -432,8 +457,13 @@ impl Readings {
             }
             let ios = by_alignment.iter().sum();
             if ios == 0 {
+                let referred = referred.get_or_insert_with(|| referred_to(&self.counters));
+                if is_idle && !referred.contains(&(index as u32)) {
+                    forget(process, last_sent_ns);
+                }
                 continue;
             }
+            *last_sent_ns = present_ns;
             let comm = text_of(&process.comm);
             let cgroup = names.cgroup(now(&process.cgroup));
             let command_line = names.command_line(pid, &comm);
@@ -450,6 +480,20 @@ impl Readings {
                 profile.top.add(&comm, ProcessShare { ios, bytes });
             }
             let threads = threads.get(&(index as u32)).copied().unwrap_or(0);
+            if let Some(at) = rows.get(&dev_tgid) {
+                // It got a second entry, when one before its own became free.
+                let row: &mut Process = &mut reading.processes[*at];
+                row.ios += ios;
+                row.bytes += bytes;
+                row.written_back += written_back;
+                row.threads = row.threads.max(threads);
+                row.by_alignment
+                    .iter_mut()
+                    .zip(by_alignment)
+                    .for_each(|(mine, more)| *mine += more);
+                continue;
+            }
+            rows.insert(dev_tgid, reading.processes.len());
             reading.processes.push(Process {
                 device,
                 disk,
@@ -484,6 +528,23 @@ impl Readings {
             })
             .collect()
     }
+}
+
+/// Processes by index whose names are still asked for: those of I/O in flight, and of I/O that are kept.
+fn referred_to(counters: &BlockCounters) -> BTreeSet<u32> {
+    let in_flight = counters.flights.iter();
+    let in_flight = in_flight
+        .filter(|flight| now(&flight.address) != 0)
+        .map(|flight| flight.process.load(Ordering::Acquire));
+    let kept = counters.kept.iter();
+    let kept = kept.map(|io| io.process.load(Ordering::Acquire));
+    in_flight.chain(kept).collect()
+}
+
+/// Gives the entry of a process free for another one.
+fn forget(process: &abi::Process, last_sent_ns: &mut u64) {
+    *last_sent_ns = 0;
+    process.dev_tgid.store(0, Ordering::Release);
 }
 
 /// The file of an I/O, if the kernel's programs saw it.

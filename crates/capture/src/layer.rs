@@ -13,9 +13,9 @@ use crate::difference::Readings;
 use crate::error::CaptureError;
 use crate::filter::Words;
 use crate::kernel::Types;
-use crate::program::{Attached, Object, attach_one, mix, shared, skipped_calls};
+use crate::program::{Attached, Object, attach_one, mix, shared, skipped_calls, writable};
 use crate::reading::Reading;
-use crate::sender_names::SenderNames;
+use crate::sender_names::{SenderNames, numbers_are_those_of_the_host};
 use crate::shared::Shared;
 
 static REQUESTS: Object = Object {
@@ -48,8 +48,8 @@ pub(crate) const BIO_FLIGHTS: usize = 1 << 15;
 const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
-/// Notes of a MiB of a file each: 16 GiB of pages that wait for the disk.
-const DIRTIERS: usize = 1 << 14;
+/// Notes of a MiB of a file each: 2 MiB.
+const DIRTIERS: usize = 1 << 15;
 const THREADS: usize = 1 << 16;
 
 /// The programs of a layer at work. They are detached when it is dropped.
@@ -182,7 +182,12 @@ impl WatchedLayer {
                 Err(error) => return Err(error),
             }
         }
-        let readings = Readings::new(wanted.layer, counters, options.tables.clone());
+        let readings = Readings::new(
+            wanted.layer,
+            counters,
+            options.tables.clone(),
+            options.forget_after,
+        );
         Ok(WatchedLayer {
             programs,
             readings,
@@ -244,8 +249,8 @@ fn load(
         (
             "own_tgid",
             match options.own_reads {
-                OwnReads::Counted => 0,
-                OwnReads::LeftOut => std::process::id(),
+                OwnReads::LeftOut if numbers_are_those_of_the_host() => std::process::id(),
+                OwnReads::LeftOut | OwnReads::Counted => 0,
             },
         ),
         ("kept_mask", mask(2 * abi::KEPT * devices)),
@@ -323,7 +328,7 @@ impl BlockCounters {
             counts: shared(programs, "counts")?,
             devices: shared(programs, "devices")?,
             places: shared(programs, "places")?,
-            processes: shared(programs, "processes")?,
+            processes: writable(programs, "processes")?,
             threads: shared(programs, "threads")?,
             sent: shared(programs, "sent")?,
             kept: shared(programs, "kept")?,

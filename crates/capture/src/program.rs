@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use aya::maps::{Map, MapData};
 use aya::programs::{BtfTracePoint, Program, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel};
+use rustix::mm::ProtFlags;
 
 use crate::error::CaptureError;
 use crate::filter::Words;
@@ -219,10 +220,26 @@ fn skipped_calls_in(told: &str) -> Option<u64> {
     count.trim().parse().ok()
 }
 
-/// An array of the programs as memory.
+/// An array of the programs as memory to read.
 pub(crate) fn shared<T: crate::shared::Words>(
     programs: &Ebpf,
     name: &'static str,
+) -> Result<Shared<T>, CaptureError> {
+    mapped(programs, name, ProtFlags::READ)
+}
+
+/// An array of the programs as memory to read and write.
+pub(crate) fn writable<T: crate::shared::Words>(
+    programs: &Ebpf,
+    name: &'static str,
+) -> Result<Shared<T>, CaptureError> {
+    mapped(programs, name, ProtFlags::READ | ProtFlags::WRITE)
+}
+
+fn mapped<T: crate::shared::Words>(
+    programs: &Ebpf,
+    name: &'static str,
+    access: ProtFlags,
 ) -> Result<Shared<T>, CaptureError> {
     let map: Option<&MapData> = match programs.map(name) {
         Some(Map::Array(map)) => Some(map),
@@ -232,7 +249,7 @@ pub(crate) fn shared<T: crate::shared::Words>(
         map: name,
         reason: "found no array of that name".to_owned(),
     })?;
-    Shared::map(name, map)
+    Shared::map(name, map, access)
 }
 
 /// The same mix as the programs' lookups.

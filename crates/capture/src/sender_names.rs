@@ -5,14 +5,26 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Cgroups of one host: more are not looked through.
 const CGROUPS_MAX: usize = 1 << 16;
 /// A search of all cgroups is repeated no sooner than this many times the time that it took.
 const REST: u32 = 100;
+/// Threads of a process whose names are read.
+const THREADS_MAX: usize = 1024;
 /// Bytes of a command line.
 const COMMAND_LINE_MAX: u64 = 4096;
+
+/// Time that a reading waits for command lines.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Inode of the namespace of process numbers that the kernel starts with (PROC_PID_INIT_INO).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// A process by its number and command.
+type Key = (u32, String);
 
 /// Names that were found, for the next readings.
 pub(crate) struct SenderNames {
@@ -24,10 +36,36 @@ pub(crate) struct SenderNames {
     /// The next search is not before this.
     search_at: Instant,
     reads_command_lines: bool,
-    /// By number and command of a process.
-    command_lines: BTreeMap<(u32, String), Option<String>>,
+    command_lines: BTreeMap<Key, Option<String>>,
     /// Those of the reading before.
-    earlier_command_lines: BTreeMap<(u32, String), Option<String>>,
+    earlier_command_lines: BTreeMap<Key, Option<String>>,
+    /// Begun with the first question, when all capabilities are dropped.
+    reader: Option<CommandLineReader>,
+    /// A reading waits no longer than until then.
+    wait_until: Instant,
+}
+
+/// A thread that reads command lines. The memory of a process that hangs cannot be read, and the read cannot be interrupted: such
+/// a thread stays behind, and no further lines are read.
+struct CommandLineReader {
+    questions: Sender<Key>,
+    answers: Receiver<(Key, Option<String>)>,
+}
+
+impl CommandLineReader {
+    fn start() -> CommandLineReader {
+        let (questions, asked) = channel::<Key>();
+        let (answered, answers) = channel();
+        thread::spawn(move || {
+            for key in asked {
+                let line = command_line(Path::new("/proc"), key.0, &key.1);
+                if answered.send((key, line)).is_err() {
+                    break;
+                }
+            }
+        });
+        CommandLineReader { questions, answers }
+    }
 }
 
 impl SenderNames {
@@ -39,9 +77,11 @@ impl SenderNames {
             paths: BTreeMap::new(),
             gone: BTreeSet::new(),
             search_at: Instant::now(),
-            reads_command_lines,
+            reads_command_lines: reads_command_lines && numbers_are_those_of_the_host(),
             command_lines: BTreeMap::new(),
             earlier_command_lines: BTreeMap::new(),
+            reader: None,
+            wait_until: Instant::now(),
         };
         names.search();
         names
@@ -50,6 +90,11 @@ impl SenderNames {
     /// Forgets the processes that sent nothing in the last reading.
     pub(crate) fn begin_reading(&mut self) {
         self.earlier_command_lines = std::mem::take(&mut self.command_lines);
+        self.wait_until = Instant::now() + PATIENCE;
+        if let Some(reader) = &self.reader {
+            // Late answers to the questions of earlier readings.
+            self.earlier_command_lines.extend(reader.answers.try_iter());
+        }
     }
 
     /// The path of a cgroup below the root of its hierarchy, if it can be found.
@@ -77,12 +122,26 @@ impl SenderNames {
         if let Some(line) = self.command_lines.get(&key) {
             return line.clone();
         }
-        let line = self
-            .earlier_command_lines
-            .remove(&key)
-            .unwrap_or_else(|| command_line(Path::new("/proc"), pid, comm));
+        let line = match self.earlier_command_lines.remove(&key) {
+            Some(line) => line,
+            None => self.ask(&key)?,
+        };
         self.command_lines.insert(key, line.clone());
         line
+    }
+
+    /// Asks for the command line of a process; `None` if the answer does not come in time.
+    fn ask(&mut self, key: &Key) -> Option<Option<String>> {
+        let reader = self.reader.get_or_insert_with(CommandLineReader::start);
+        reader.questions.send(key.clone()).ok()?;
+        loop {
+            let rest = self.wait_until.saturating_duration_since(Instant::now());
+            let (of, line) = reader.answers.recv_timeout(rest).ok()?;
+            if of == *key {
+                return Some(line);
+            }
+            self.command_lines.insert(of, line);
+        }
     }
 
     /// Reads the numbers of all cgroups. Paths of removed ones stay: their processes may still have I/O in a reading.
@@ -96,6 +155,11 @@ impl SenderNames {
         self.paths.extend(found);
         self.search_at = Instant::now() + begun.elapsed().min(Duration::from_secs(6)) * REST;
     }
+}
+
+/// Whether this process has the number that the kernel's programs see: in a container it has another one.
+pub(crate) fn numbers_are_those_of_the_host() -> bool {
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|of| of == Path::new(FIRST_PID_NAMESPACE))
 }
 
 /// The mount point in a line of mountinfo, if it is one of cgroup version 2. See `proc_pid_mountinfo(5)`.
@@ -129,11 +193,19 @@ fn cgroups_below(root: &Path) -> BTreeMap<u64, String> {
     found
 }
 
-/// The arguments of a process, separated by spaces; `None` if it has ended or has become another command.
+/// The arguments of a process, separated by spaces; `None` if it has ended, or if none of its threads has that command.
 fn command_line(proc: &Path, pid: u32, comm: &str) -> Option<String> {
     let of_process = proc.join(pid.to_string());
-    let present = fs::read(of_process.join("comm")).ok()?;
-    if String::from_utf8_lossy(&present).trim_end_matches('\n') != comm {
+    let is_called = |folder: &Path| {
+        let present = fs::read(folder.join("comm")).unwrap_or_default();
+        String::from_utf8_lossy(&present).trim_end_matches('\n') == comm
+    };
+    let of_threads = || {
+        let threads = fs::read_dir(of_process.join("task")).into_iter().flatten();
+        let mut threads = threads.flatten().take(THREADS_MAX);
+        threads.any(|thread| is_called(&thread.path()))
+    };
+    if !is_called(&of_process) && !of_threads() {
         return None;
     }
     let mut bytes = Vec::new();
@@ -168,6 +240,10 @@ mod tests {
         let expected = Some("postgres: checkpointer".to_owned());
         assert_eq!(line(4711, "postgres"), expected);
         assert_eq!(line(4711, "bash"), None);
+        let thread = of_process.join("task/4713");
+        fs::create_dir_all(&thread).expect("a directory");
+        fs::write(thread.join("comm"), "IO iothread1\n").expect("a file");
+        assert_eq!(line(4711, "IO iothread1"), expected);
         assert_eq!(line(4712, "postgres"), None);
     }
 

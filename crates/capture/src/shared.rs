@@ -44,7 +44,7 @@ unsafe impl Words for crate::record::abi::KernelTally {}
 // SAFETY: one atomic integer.
 unsafe impl Words for std::sync::atomic::AtomicU64 {}
 
-/// The entries of an array map, mapped for reading.
+/// The entries of an array map.
 pub(crate) struct Shared<T> {
     memory: NonNull<std::ffi::c_void>,
     bytes: usize,
@@ -52,11 +52,16 @@ pub(crate) struct Shared<T> {
     of: PhantomData<T>,
 }
 
-// SAFETY: the memory belongs to the map and is only read, atomically, from any thread.
+// SAFETY: the memory belongs to the map and is read and written atomically alone, from any thread.
 unsafe impl<T: Words> Send for Shared<T> {}
 
 impl<T: Words> Shared<T> {
-    pub(crate) fn map(name: &'static str, map: &MapData) -> Result<Shared<T>, CaptureError> {
+    /// Maps it for reading, or for reading and writing.
+    pub(crate) fn map(
+        name: &'static str,
+        map: &MapData,
+        access: ProtFlags,
+    ) -> Result<Shared<T>, CaptureError> {
         let failed = |reason: String| CaptureError::Map { map: name, reason };
         let info = map.info().map_err(|error| failed(error.to_string()))?;
         if info.value_size() as usize != size_of::<T>() {
@@ -73,7 +78,7 @@ impl<T: Words> Shared<T> {
             mmap(
                 std::ptr::null_mut(),
                 bytes,
-                ProtFlags::READ,
+                access,
                 MapFlags::SHARED,
                 map.fd().as_fd(),
                 0,

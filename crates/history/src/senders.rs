@@ -12,8 +12,9 @@ pub const SENDERS_MAX: usize = 16;
 /// Senders that an open window keeps apart; the surplus is summed.
 const OPEN_MAX: usize = 1024;
 
-/// Longest text of a command or cgroup, in bytes.
-const TEXT_MAX: usize = 256;
+/// Longest command and cgroup, in bytes. The paths of pods within containers have more than 300.
+const COMMAND_MAX: usize = 256;
+const CGROUP_MAX: usize = 1024;
 
 /// A sender of I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -36,7 +37,10 @@ impl Senders {
     pub fn add(&mut self, sender: Sender, share: ProcessShare) {
         let sender = Sender {
             command: cut(sender.command),
-            cgroup: cut(sender.cgroup),
+            // A part of a path would name another owner.
+            cgroup: Some(sender.cgroup)
+                .filter(|path| path.len() <= CGROUP_MAX)
+                .unwrap_or_default(),
         };
         if self.known.len() >= OPEN_MAX && !self.known.contains_key(&sender) {
             add(&mut self.others, share);
@@ -91,12 +95,11 @@ impl Senders {
     }
 
     pub(crate) fn is_bounded(&self) -> bool {
-        let fits = |text: &String| text.len() <= TEXT_MAX;
         self.known.len() <= OPEN_MAX
             && self
                 .known
                 .keys()
-                .all(|of| fits(&of.command) && fits(&of.cgroup))
+                .all(|of| of.command.len() <= COMMAND_MAX && of.cgroup.len() <= CGROUP_MAX)
     }
 }
 
@@ -106,8 +109,8 @@ fn add(to: &mut ProcessShare, share: ProcessShare) {
 }
 
 fn cut(mut text: String) -> String {
-    if text.len() > TEXT_MAX {
-        text.truncate(text.floor_char_boundary(TEXT_MAX));
+    if text.len() > COMMAND_MAX {
+        text.truncate(text.floor_char_boundary(COMMAND_MAX));
     }
     text
 }

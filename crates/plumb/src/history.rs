@@ -58,8 +58,12 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
             )
         }
         HistoryCommand::Senders(wanted) => {
-            let answer = HistoryAnswer::Senders(senders::list(wanted)?);
-            print(&answer, wanted.store.json, Exit::Clean)
+            let lists = senders::list(wanted)?;
+            let exit = match lists.iter().any(|list| list.damaged > 0) {
+                true => Exit::Unknown,
+                false => Exit::Clean,
+            };
+            print(&HistoryAnswer::Senders(lists), wanted.store.json, exit)
         }
         HistoryCommand::Findings(wanted) => {
             let answer = HistoryAnswer::Findings(findings(wanted)?);

@@ -64,9 +64,6 @@ pub struct Sender {
     /// Path of its cgroup of version 2, if it is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cgroup: Option<String>,
-    /// Its arguments, separated by spaces, if they are known.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub command_line: Option<String>,
 }
 
 /// A file on a file system.
@@ -77,6 +74,11 @@ pub struct IoFile {
     /// Its name without the directory, up to 31 bytes, if the kernel had it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
+}
+
+impl IoFile {
+    /// Bytes of a name that are kept.
+    pub const NAME_BYTES: usize = 31;
 }
 
 /// Why an I/O failed, as the block layer tells causes apart.
@@ -144,10 +146,14 @@ impl IoError {
 }
 
 impl SingleIo {
-    /// Whether both are one I/O, also if more became known of its sender meanwhile.
-    fn is_same(&self, other: &SingleIo) -> bool {
+    /// Whether both are one I/O. Then the other gets what only this one knows of the sender.
+    fn joins(&mut self, other: &mut SingleIo) -> bool {
         let place = |io: &SingleIo| (io.at_ns, io.ns, io.op, io.start_bytes, io.len_bytes);
-        place(self) == place(other)
+        let is_same = place(self) == place(other);
+        if is_same && self.sender > other.sender {
+            other.sender = self.sender.take();
+        }
+        is_same
     }
 }
 
@@ -163,11 +169,11 @@ impl Answers {
         // Each part has all I/O since the beginning: an entry in both is the same I/O.
         self.slowest.extend(later.slowest.iter().cloned());
         self.slowest.sort_by(|a, b| b.cmp(a));
-        self.slowest.dedup_by(|a, b| a.is_same(b));
+        self.slowest.dedup_by(SingleIo::joins);
         self.slowest.truncate(KEPT);
         self.failed.extend(later.failed.iter().cloned());
         self.failed.sort_by(|a, b| (a.at_ns, a).cmp(&(b.at_ns, b)));
-        self.failed.dedup_by(|a, b| a.is_same(b));
+        self.failed.dedup_by(SingleIo::joins);
         self.failed.truncate(KEPT);
     }
 }
@@ -222,7 +228,6 @@ mod tests {
                 comm: "dd".to_owned(),
                 pid: 7,
                 cgroup: cgroup.map(str::to_owned),
-                command_line: None,
             }),
             ..io(9, 1)
         };
@@ -231,9 +236,13 @@ mod tests {
             failed: vec![sent(cgroup)],
             ..Answers::default()
         };
-        let mut all = part(None);
-        all.merge(&part(Some("/system.slice/a.service")));
-        assert_eq!((all.slowest.len(), all.failed.len()), (1, 1));
+        let known = Some("/system.slice/a.service");
+        for (first, later) in [(None, known), (known, None)] {
+            let mut all = part(first);
+            all.merge(&part(later));
+            let expected = vec![sent(known)];
+            assert_eq!((&all.slowest, &all.failed), (&expected, &expected));
+        }
     }
 
     /// By the table `blk_errors` of `block/blk-core.c`.

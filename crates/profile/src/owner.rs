@@ -6,8 +6,15 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Owner {
-    /// A unit of systemd: `postgresql.service`.
+    /// A unit of systemd: `postgresql@15-main.service`.
     Unit(String),
+    /// A unit of the systemd of a user.
+    UserUnit {
+        /// Its name.
+        unit: String,
+        /// The number of the user.
+        uid: u32,
+    },
     /// A pod of Kubernetes.
     Pod {
         /// Its UID, with hyphens.
@@ -16,103 +23,134 @@ pub enum Owner {
         #[serde(skip_serializing_if = "Option::is_none")]
         container: Option<String>,
     },
-    /// A container of Docker, Podman, containerd or CRI-O by its id, or one of LXC or systemd-nspawn by its name.
+    /// A container by its id, or one of LXC or systemd-nspawn by its name.
     Container(String),
-    /// A virtual machine of libvirt by its name, or of Proxmox by its number.
+    /// A virtual machine by its name in systemd-machined, or by its number in Proxmox.
     Vm(String),
     /// Another cgroup, by its path.
     Cgroup(String),
 }
 
-/// Letters at the start of a scope that holds one container, by engine.
-const ENGINES: [&str; 4] = ["cri-containerd-", "crio-", "docker-", "libpod-"];
+/// Prefixes of scopes and directories that hold one container, by engine. The monitor of a container counts as the container.
+const ENGINES: [&str; 5] = ["cri-containerd", "crio", "docker", "libpod", "nerdctl"];
+/// Drivers of libvirt that run virtual machines. `lxc` runs containers.
+const VM_DRIVERS: [&str; 6] = ["qemu", "xen", "libxl", "ch", "bhyve", "vz"];
 /// Endings of units of systemd that hold processes.
 const UNITS: [&str; 2] = [".service", ".scope"];
+/// Digits of the id of a container.
+const ID_DIGITS: usize = 64;
 
 impl Owner {
-    /// Finds the owner of a cgroup; `None` for the root, which owns the processes of no one else.
+    /// Finds the owner of a cgroup; `None` for the root of the hierarchy.
     #[must_use]
     pub fn of_cgroup(path: &str) -> Option<Owner> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let last = parts.last()?;
-        if let Some(at) = parts.iter().position(|part| pod(part).is_some()) {
-            let container = parts.get(at + 1).and_then(|part| container(part));
-            return Some(Owner::Pod {
-                uid: pod(parts[at])?,
-                container,
-            });
+        if let Some((at, uid)) = parts
+            .iter()
+            .enumerate()
+            .find_map(|(at, part)| Some((at, pod(part)?)))
+        {
+            let container = parts[at..].iter().find_map(|part| container(part));
+            return Some(Owner::Pod { uid, container });
         }
         let owner = |at: usize| {
             let above = at.checked_sub(1).map_or("", |above| parts[above]);
             machine(above, parts[at])
                 .or_else(|| container(parts[at]).map(Owner::Container))
-                .or_else(|| in_plain_folder(above, parts[at]))
+                .or_else(|| lxc(above, parts[at]))
         };
         if let Some(owner) = (0..parts.len()).find_map(owner) {
             return Some(owner);
         }
-        // The innermost unit: the service of a user is below the unit of the user's manager.
-        let is_unit = |part: &&&str| UNITS.iter().any(|ending| part.ends_with(ending));
-        Some(match parts.iter().rev().find(is_unit) {
-            Some(unit) => Owner::Unit(unescaped(unit)),
-            None if last.ends_with(".slice") => Owner::Unit(unescaped(last)),
+        Some(match unit(&parts) {
+            Some(unit) => unit,
+            None if last.ends_with(".slice") => Owner::Unit((*last).to_owned()),
             None => Owner::Cgroup(path.to_owned()),
         })
     }
 }
 
-/// The UID of a pod: `kubepods-burstable-pod1f3c_...slice` by systemd, `pod1f3c-...` by cgroupfs.
-fn pod(part: &str) -> Option<String> {
-    let name = match part.strip_suffix(".slice") {
-        Some(unit) => unit.strip_prefix("kubepods")?.rsplit_once("-pod")?.1,
-        None => part.strip_prefix("pod")?,
+/// The innermost unit: the services of a user are below the unit of the systemd of that user.
+fn unit(parts: &[&str]) -> Option<Owner> {
+    let is_unit = |part: &&&str| UNITS.iter().any(|ending| part.ends_with(ending));
+    let user = |part: &&str| {
+        let uid = part.strip_prefix("user@")?.strip_suffix(".service")?;
+        uid.parse::<u32>().ok()
     };
-    let uid = name.replace('_', "-");
-    let is_uid = uid.len() >= 32 && uid.chars().all(|of| of.is_ascii_hexdigit() || of == '-');
-    is_uid.then_some(uid)
+    let unit = (*parts.iter().rev().find(is_unit)?).to_owned();
+    Some(match parts.iter().find_map(user) {
+        Some(uid) if user(&unit.as_str()).is_none() => Owner::UserUnit { unit, uid },
+        _ => Owner::Unit(unit),
+    })
 }
 
-/// The id of a container: the name of a scope, or a directory of 64 hexadecimal digits.
+/// The UID of a pod: `kubepods-burstable-pod1f3c_...slice` by systemd, `pod1f3c-...` by cgroupfs, also within a longer part.
+fn pod(part: &str) -> Option<String> {
+    const DIGITS: usize = 36;
+    let starts = part.match_indices("pod").map(|(at, word)| at + word.len());
+    starts.into_iter().find_map(|start| {
+        let rest = &part[start..];
+        let end = rest
+            .find(|letter: char| !(letter.is_ascii_hexdigit() || matches!(letter, '-' | '_')))
+            .unwrap_or(rest.len());
+        let uid = rest[..end].replace('_', "-");
+        let digits = uid.chars().filter(char::is_ascii_hexdigit).count();
+        // That of a static pod has no hyphens.
+        (digits == 32 && (uid.len() == 32 || uid.len() == DIGITS)).then_some(uid)
+    })
+}
+
+/// Whether a text is the id of a container.
+#[must_use]
+pub fn is_container_id(text: &str) -> bool {
+    text.len() == ID_DIGITS && text.chars().all(|letter| letter.is_ascii_hexdigit())
+}
+
+/// The id of a container: `docker-ID.scope`, `libpod-conmon-ID.scope`, `crio-ID`, `SLICE:cri-containerd:ID`, `ID`.
 fn container(part: &str) -> Option<String> {
-    let id = match part.strip_suffix(".scope") {
-        Some(scope) => ENGINES.iter().find_map(|of| scope.strip_prefix(of))?,
-        None => part,
-    };
-    let is_id = id.len() == 64 && id.chars().all(|letter| letter.is_ascii_hexdigit());
-    is_id.then(|| id.to_owned())
+    let scope = part.strip_suffix(".scope").unwrap_or(part);
+    if let Some((before, id)) = scope.rsplit_once([':', '-']) {
+        let engine = before.rsplit(':').next().unwrap_or(before);
+        let engine = engine.strip_suffix("-conmon").unwrap_or(engine);
+        return (ENGINES.contains(&engine) && is_container_id(id)).then(|| id.to_owned());
+    }
+    is_container_id(scope).then(|| scope.to_owned())
 }
 
 /// A machine that systemd-machined knows, or one of Proxmox.
 fn machine(above: &str, part: &str) -> Option<Owner> {
-    if above == "machine.slice" {
-        let unit = unescaped(part);
-        if let Some(name) = unit
-            .strip_prefix("systemd-nspawn@")
-            .and_then(|rest| rest.strip_suffix(".service"))
-        {
-            return Some(Owner::Container(name.to_owned()));
-        }
-        let machine = unit.strip_prefix("machine-")?.strip_suffix(".scope")?;
-        // libvirt: driver, number since the start of the daemon, name.
-        let of_libvirt = machine.split_once('-').and_then(|(driver, rest)| {
-            let (number, name) = rest.split_once('-')?;
-            let is_number = !number.is_empty() && number.chars().all(|of| of.is_ascii_digit());
-            is_number.then(|| (driver.to_owned(), name.to_owned()))
-        });
-        return Some(match of_libvirt {
-            Some((driver, name)) if driver == "lxc" => Owner::Container(name),
-            Some((_, name)) => Owner::Vm(name),
-            None => Owner::Container(machine.to_owned()),
-        });
+    if above == "qemu.slice" {
+        return part
+            .strip_suffix(".scope")
+            .map(|number| Owner::Vm(number.to_owned()));
     }
-    let number = part
-        .strip_suffix(".scope")
-        .filter(|_| above == "qemu.slice")?;
-    Some(Owner::Vm(number.to_owned()))
+    if above != "machine.slice" {
+        return None;
+    }
+    let unit = unescaped(part);
+    let of_service = unit
+        .strip_prefix("systemd-nspawn@")
+        .and_then(|rest| rest.strip_suffix(".service"));
+    if let Some(name) = of_service {
+        return Some(Owner::Container(name.to_owned()));
+    }
+    let machine = unit.strip_prefix("machine-")?.strip_suffix(".scope")?;
+    // libvirt: driver, number since the start of the daemon, name.
+    let mut words = machine.splitn(3, '-');
+    let (driver, number, name) = (words.next()?, words.next(), words.next());
+    let is_number = number.is_some_and(|of| of.chars().all(|digit| digit.is_ascii_digit()));
+    Some(match name.filter(|_| is_number) {
+        Some(name) if VM_DRIVERS.contains(&driver) => Owner::Vm(name.to_owned()),
+        Some(name) if driver == "lxc" => Owner::Container(name.to_owned()),
+        // `qemu-embed-...` and the like.
+        _ if VM_DRIVERS.contains(&driver) => Owner::Vm(machine.to_owned()),
+        _ => Owner::Container(machine.to_owned()),
+    })
 }
 
 /// A container of LXC: a directory in `lxc`, or one with a prefix.
-fn in_plain_folder(above: &str, part: &str) -> Option<Owner> {
+fn lxc(above: &str, part: &str) -> Option<Owner> {
     let named = part.strip_prefix("lxc.payload.");
     let below = Some(part).filter(|_| above == "lxc");
     named
@@ -120,7 +158,7 @@ fn in_plain_folder(above: &str, part: &str) -> Option<Owner> {
         .map(|name| Owner::Container(name.to_owned()))
 }
 
-/// The name of a unit without its escapes: `\x2d` is a hyphen. See `systemd-escape(1)`.
+/// The name of a machine in a unit, without its escapes: `\x2d` is a hyphen. See `systemd-escape(1)`.
 fn unescaped(unit: &str) -> String {
     let mut name = String::new();
     let mut rest = unit;
@@ -171,7 +209,14 @@ mod tests {
             ),
             (
                 "/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service".to_owned(),
-                unit("backup.service"),
+                Owner::UserUnit {
+                    unit: "backup.service".to_owned(),
+                    uid: 1000,
+                },
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service".to_owned(),
+                unit("user@1000.service"),
             ),
             (
                 "/user.slice/user-1000.slice/session-3.scope".to_owned(),
@@ -179,7 +224,7 @@ mod tests {
             ),
             (
                 "/system.slice/dev-disk-by\\x2duuid.service/inner".to_owned(),
-                unit("dev-disk-by-uuid.service"),
+                unit("dev-disk-by\\x2duuid.service"),
             ),
             ("/system.slice".to_owned(), unit("system.slice")),
             (
@@ -206,6 +251,33 @@ mod tests {
             ),
             ("/qemu.slice/101.scope".to_owned(), vm("101")),
             (
+                "/machine.slice/machine-debian\\x2d12\\x2dbuild.scope".to_owned(),
+                container("debian-12-build"),
+            ),
+            (
+                "/machine.slice/machine-lxc\\x2d3\\x2ddb.scope".to_owned(),
+                container("db"),
+            ),
+            (
+                format!("/system.slice/containerd.service/{burstable}:cri-containerd:{ID}"),
+                pod(Some(ID)),
+            ),
+            (
+                format!("/kubepods/burstable/pod1f3c9a52-7a4b-4c1d-9e0f-aabbccddeeff/crio-{ID}"),
+                pod(Some(ID)),
+            ),
+            (
+                format!(
+                    "/system.slice/docker-{ID}.scope/kubelet.slice/kubelet-{burstable}/cri-containerd-{ID}.scope"
+                ),
+                pod(Some(ID)),
+            ),
+            (format!("/libpod_parent/libpod-{ID}"), container(ID)),
+            (
+                format!("/machine.slice/libpod-conmon-{ID}.scope"),
+                container(ID),
+            ),
+            (
                 "/lxc/105/ns/system.slice/ssh.service".to_owned(),
                 container("105"),
             ),
@@ -227,8 +299,18 @@ mod tests {
     fn the_root_has_no_owner_and_odd_names_stay() {
         assert_eq!(Owner::of_cgroup("/"), None);
         assert_eq!(Owner::of_cgroup(""), None);
-        for path in ["/podium", "/a\\x", "/a\\xff/b\\x0a", "/machine.slice"] {
-            assert!(Owner::of_cgroup(path).is_some(), "{path}");
+        for path in ["/podium", "/a\\x", "/pod1f3c9a52", "/kubepods", "/docker"] {
+            let expected = Owner::Cgroup(path.to_owned());
+            assert_eq!(Owner::of_cgroup(path), Some(expected));
+        }
+        let expected = Owner::Unit("machine.slice".to_owned());
+        assert_eq!(Owner::of_cgroup("/machine.slice"), Some(expected));
+        for (name, expected) in [
+            ("a\\x2db", "a-b"),
+            ("a\\x", "a\\x"),
+            ("\\x0a\\xff", "\\x0a\\xff"),
+        ] {
+            assert_eq!(unescaped(name), expected);
         }
     }
 }

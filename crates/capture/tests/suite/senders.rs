@@ -2,6 +2,7 @@
 //! the watch itself.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -218,25 +219,31 @@ fn command_lines_of_running_processes() {
         &input,
         "iflag=direct",
         "bs=4096",
-        "count=4000",
+        "count=16384",
         "status=none",
     ];
-    // Nobody reads its output: it stops when the pipe is full.
+    // It waits while the pipe is full, so that each piece that is taken out of it makes some reads.
     let mut child = Command::new("dd")
         .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
         .expect("dd");
-    let mut found: Option<Option<String>> = None;
-    wait::until("a read by dd", Duration::from_secs(30), || {
+    let mut output = child.stdout.take().expect("a pipe");
+    let (pid, mut piece) = (child.id(), vec![0; 64 << 10]);
+    let mut found = None;
+    // On a busy machine the line comes with a later reading.
+    wait::until("the command line of dd", Duration::from_secs(30), || {
+        output.read_exact(&mut piece).expect("dd runs");
         let reading = block.read();
-        found = reading.processes.first().map(|of| of.command_line.clone());
+        let of_dd = reading.processes.iter().find(|of| of.pid == pid);
+        found = of_dd.and_then(|of| of.command_line.clone());
         found.is_some()
     });
     child.kill().expect("it runs");
     wait::exit("dd ends", Duration::from_secs(30), &mut child);
     let expected = format!("dd {}", arguments.join(" "));
-    assert_eq!(found, Some(Some(expected)));
+    assert_eq!(found, Some(expected));
+    block.read();
     shell(&format!(
         "exec dd {input} of=/dev/null iflag=direct bs=4096 count=3 status=none"
     ));
@@ -244,11 +251,37 @@ fn command_lines_of_running_processes() {
     assert_eq!(process(&reading, "dd").command_line, None);
 }
 
+/// More processes than the programs have room for: those that sent nothing since the last reading make room for others.
+#[test]
+fn processes_that_send_nothing_are_forgotten() {
+    require!(Bpf, Loop, Tool("dd"));
+    const EACH: u64 = 1000;
+    let disk = LoopDisk::new();
+    let mut block = disk.watch_with(Options {
+        forget_after: Duration::ZERO,
+        ..Options::default()
+    });
+    let path = disk.device.path().display();
+    for round in 0..5 {
+        shell(&format!(
+            "for n in $(seq {EACH}); do dd if={path} of=/dev/null iflag=direct bs=4096 count=1 status=none; done"
+        ));
+        let reading = block.read();
+        let ios: u64 = reading.processes.iter().map(|of| of.ios).sum();
+        let unlisted = reading.of_unlisted_process;
+        assert_eq!((ios, unlisted), (EACH, 0), "round {round}");
+        assert_eq!(reading.processes.len() as u64, EACH, "round {round}");
+        // All of them have sent nothing since.
+        assert!(block.read().processes.is_empty(), "round {round}");
+    }
+}
+
 /// Reads of the watching process and its children are no load; those of a grandchild are.
 #[test]
 fn own_reads_do_not_count() {
     require!(Bpf, Loop, Tool("dd"));
     let disk = LoopDisk::new();
+    disk.set("max_sectors_kb", "64");
     for (layers, layer, attach) in WAYS {
         let mut block = disk.watch_with(Options {
             attach: Some(attach),
@@ -258,6 +291,8 @@ fn own_reads_do_not_count() {
         });
         let mut file = disk.open();
         (0..53).for_each(|at| file.io(Op::Read, at * 8192, 4096));
+        // Each is cut in four.
+        (0..11).for_each(|at| file.io(Op::Read, at << 18, 256 << 10));
         (0..7).for_each(|at| file.io(Op::Write, at * 8192, 4096));
         let path = disk.device.path().display();
         let read = |count| {
@@ -273,5 +308,7 @@ fn own_reads_do_not_count() {
         let misses = disk.misses(&reading);
         let unmatched = (misses.unmatched_completions, misses.unmatched_issues);
         assert_eq!(unmatched, (0, 0), "{layers:?} {attach:?}");
+        let others = (misses.splits, misses.requeues, reading.of_unknown_sender);
+        assert_eq!(others, (0, 0, 0), "{layers:?} {attach:?}");
     }
 }

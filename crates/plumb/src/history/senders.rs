@@ -18,7 +18,7 @@ pub(super) fn list(wanted: &HistorySpan) -> Result<Vec<HistorySenders>, Failure>
         lists.extend(of_series(&reader, &series, &device)?);
     }
     match lists.is_empty() {
-        true => Err(span::no_ios(&wanted.span)),
+        true => Err(span::no_ios(&device.device)),
         false => Ok(lists),
     }
 }
@@ -52,6 +52,7 @@ fn of_series(
             .saturating_sub(others.ios),
         senders,
         others,
+        damaged: found.damaged,
     }))
 }
 

@@ -316,7 +316,7 @@ fn text_for_80_columns_and_a_page() {
         &format!("WARNING misaligned-partition: 1 of 2, {first}"),
         &format!("No I/O passed through {first} in "),
         &format!("{second} 307 1.20 MiB 0 of 307 (0 %)"),
-        &format!("dd 307 to {second}"),
+        &format!("dd (307 I/O to {second})"),
         "Stack, from the devices up",
     ] {
         assert!(flat.contains(said), "no `{said}` in\n{text}");

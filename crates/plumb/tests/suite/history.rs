@@ -175,9 +175,6 @@ fn agent(store: &Path) -> Child {
 #[test]
 fn an_agent_stores_every_io() {
     require!(Bpf, Loop, Root);
-    if Cgroup::new().is_none() {
-        skip!("no cgroup of version 2 can be made");
-    }
     let folder = Folder::new("history-agent");
     let image = folder.file("disk", vec![1; 8 << 20]);
     let disk = LoopDevice::attach_hidden(&image, &[]);
@@ -202,13 +199,6 @@ fn an_agent_stores_every_io() {
             std::thread::sleep(Duration::from_millis(700));
         }
     }
-    // The agent does not know it as yet.
-    let cgroup = Cgroup::new().expect("another one");
-    let enter = cgroup.enter("/inner");
-    let from = disk.path().display();
-    let dd =
-        format!("{enter} exec dd if={from} of=/dev/null iflag=direct bs=4096 count=97 status=none");
-    run(Command::new("sh").args(["-c", &dd]));
     let pid = rustix::process::Pid::from_raw(running.id().cast_signed()).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     let done = wait::output("the agent", wait::PATIENCE, running);
@@ -225,34 +215,67 @@ fn an_agent_stores_every_io() {
     .json();
     let profile = &document["result"]["profiles"][0];
     // Partition tables are looked for when a disk appears, which is before the agent.
-    assert_eq!(number(&profile["ios"]), 597, "{profile}");
+    assert_eq!(number(&profile["ios"]), 500, "{profile}");
+    let shown = history(&folder, &["show", &disk.name()]);
+    shown.ends(0).says("its window is not over");
+    history(&folder, &["verify"]).ends(0);
+}
+
+/// The senders of a time are those that read, each with its cgroup, also one that began after the agent did.
+#[test]
+fn senders_of_a_time_are_listed() {
+    require!(Bpf, Loop, Root, Tool("dd"));
+    if Cgroup::new().is_none() {
+        skip!("no cgroup of version 2 can be made");
+    }
+    let folder = Folder::new("history-senders");
+    let image = folder.file("disk", vec![1; 8 << 20]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
+    let store = folder.path("store");
+    let running = agent(&store);
+    await_programs(running.id());
+    // The agent does not know it as yet.
+    let cgroup = Cgroup::new().expect("another one");
+    let from = disk.path().display();
+    for (enter, count) in [(String::new(), 500), (cgroup.enter("/inner"), 97)] {
+        let dd = format!(
+            "{enter} exec dd if={from} of=/dev/null iflag=direct bs=4096 count={count} status=none"
+        );
+        run(Command::new("sh").args(["-c", &dd]));
+    }
+    let pid = rustix::process::Pid::from_raw(running.id().cast_signed()).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    let done = wait::output("the agent", wait::PATIENCE, running);
+    assert_eq!(done.status.code(), Some(0));
     let ran = history(&folder, &["senders", &disk.name(), "--json"]);
     let document = ran.ends(0).json();
     let faults = crate::common::schema::Schema::read("history").faults(&document);
     assert_eq!(faults, [""; 0]);
     let list = &document["result"]["is"][0];
     let senders = list["senders"].as_array().expect("senders");
-    let sent: Vec<(Option<&str>, u64)> = senders
+    let sent: Vec<(&str, u64, u64)> = senders
         .iter()
-        .map(|sender| (sender["cgroup"].as_str(), number(&sender["ios"])))
+        .map(|sender| {
+            let (ios, bytes) = (number(&sender["ios"]), number(&sender["bytes"]));
+            (sender["command"].as_str().expect("a word"), ios, bytes)
+        })
         .collect();
-    let inner = cgroup.inner_name();
-    assert_eq!(sent.len(), 2, "{list}");
-    assert_eq!(sent[0].1, 500, "{list}");
-    assert_eq!(sent[1], (Some(inner.as_str()), 97), "{list}");
-    assert_eq!(senders[1]["command"], "dd");
-    assert_eq!(senders[1]["owner"]["cgroup"], inner);
     assert_eq!(
-        (number(&list["others"]["ios"]), number(&list["unknown"])),
-        (0, 0)
+        sent,
+        [("dd", 500, 500 * 4096), ("dd", 97, 97 * 4096)],
+        "{list}"
     );
+    let inner = cgroup.inner_name();
+    assert_ne!(senders[0]["cgroup"], inner, "{list}");
+    assert_eq!(senders[1]["cgroup"], inner, "{list}");
+    assert_eq!(senders[1]["owner"]["cgroup"], inner, "{list}");
+    let rest = ["others", "damaged", "unknown"].map(|of| &list[of]);
+    assert_eq!(number(&rest[0]["ios"]), 0, "{list}");
+    assert_eq!((number(rest[1]), number(rest[2])), (0, 0), "{list}");
     history(&folder, &["senders", &disk.name()])
         .ends(0)
         .says(&format!("dd of cgroup {inner}"));
     history(&folder, &["senders", "sdx"]).ends(5);
-    let shown = history(&folder, &["show", &disk.name()]);
-    shown.ends(0).says("its window is not over");
-    history(&folder, &["verify"]).ends(0);
 }
 
 /// Thirty days on the grid, then ten off it: the report names the day; with a short history it says how many windows it needs.

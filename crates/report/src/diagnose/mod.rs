@@ -383,10 +383,7 @@ const SENDERS: usize = 5;
 fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     let mut by_name: BTreeMap<(&str, String), u64> = BTreeMap::new();
     for sender in senders {
-        let name = match &sender.owner {
-            Some(owner) => format!("{} of {}", sender.comm, words::owner(owner)),
-            None => sender.comm.to_owned(),
-        };
+        let name = words::command_of(sender.comm, sender.owner.as_ref());
         *by_name.entry((sender.device, name)).or_default() += sender.ios;
     }
     let mut names: Vec<((&str, String), u64)> = by_name.into_iter().collect();
@@ -394,7 +391,7 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     let shown = names
         .iter()
         .take(SENDERS)
-        .map(|((device, name), ios)| format!("{name} {} to {device}", count(*ios)));
+        .map(|((device, name), ios)| format!("{name} ({} I/O to {device})", count(*ios)));
     let shown: Vec<String> = shown.collect();
     if shown.is_empty() {
         return;

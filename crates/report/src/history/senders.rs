@@ -1,5 +1,6 @@
 //! The senders of a device's I/O over a time.
 
+use plumb_geometry::plural;
 use plumb_profile::Owner;
 use plumb_quoting::visible;
 use serde::Serialize;
@@ -17,9 +18,9 @@ pub struct HistorySenders {
     pub identity: String,
     /// Layer at which its I/O were counted.
     pub layer: &'static str,
-    /// Begin of the first window with I/O.
+    /// Begin of the time, widened to whole windows.
     pub from: String,
-    /// End of the last one, excluded.
+    /// Its end, excluded.
     pub to: String,
     /// I/O of all operations.
     pub ios: u64,
@@ -28,8 +29,10 @@ pub struct HistorySenders {
     pub senders: Vec<HistorySender>,
     /// I/O of senders that a window did not keep.
     pub others: SentIos,
-    /// I/O whose sender was not seen.
+    /// I/O whose sender is not known: it was not seen, or there was no room for it.
     pub unknown: u64,
+    /// Damaged records in this time, whose I/O are in no figure.
+    pub damaged: u64,
 }
 
 /// A sender.
@@ -80,20 +83,17 @@ pub(super) fn text(page: &mut Page, of: &HistorySenders) {
     page.row(&format!("  {:<NAME_MAX$}", "sender"), &COLUMNS, &words);
     let share = |ios: u64| percent(ios as f64 / of.ios.max(1) as f64);
     let row = |page: &mut Page, name: &str, ios: u64, moved: String| {
-        // A long name has a line of its own.
-        let mut name = format!("  {name:<NAME_MAX$}");
-        if name.chars().count() > NAME_MAX + 2 {
-            page.line(name);
-            name = " ".repeat(NAME_MAX + 2);
+        let mut shown = format!("  {name:<NAME_MAX$}");
+        if shown.chars().count() > NAME_MAX + 2 {
+            // A long name has lines of its own.
+            page.wrapped("  ", "    ", name);
+            shown = " ".repeat(NAME_MAX + 2);
         }
-        page.row(&name, &COLUMNS, &[count(ios), moved, share(ios)]);
+        page.row(&shown, &COLUMNS, &[count(ios), moved, share(ios)]);
     };
     for sender in of.senders.iter().take(SHOWN) {
-        let command = visible(&sender.command).to_string();
-        let name = match &sender.owner {
-            Some(owner) => format!("{command} of {}", words::owner(owner)),
-            None => command,
-        };
+        let command = visible(&sender.command);
+        let name = words::command_of(&command, sender.owner.as_ref());
         row(page, &name, sender.sent.ios, bytes(sender.sent.bytes));
     }
     let rest = of.senders.iter().skip(SHOWN).map(|sender| sender.sent);
@@ -117,5 +117,91 @@ pub(super) fn text(page: &mut Page, of: &HistorySenders) {
             ),
         );
     }
+    if of.damaged > 0 {
+        page.wrapped(
+            "  note: ",
+            "    ",
+            format!(
+                "{} in this time cannot be read. Their I/O are in no figure.",
+                plural(of.damaged, "record")
+            ),
+        );
+    }
     page.gap();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Color;
+
+    fn sent(ios: u64) -> SentIos {
+        SentIos {
+            ios,
+            bytes: ios * 4096,
+        }
+    }
+
+    fn list(senders: usize, others: u64) -> HistorySenders {
+        let sender = |at: usize| HistorySender {
+            command: format!("job{at}"),
+            cgroup: None,
+            owner: Some(Owner::Pod {
+                uid: "1f3c9a52-7a4b-4c1d-9e0f-aabbccddeeff".to_owned(),
+                container: None,
+            }),
+            sent: sent(100),
+        };
+        HistorySenders {
+            device: "sda".to_owned(),
+            identity: "sda".to_owned(),
+            layer: "request",
+            from: "2026-11-01T00:00:00Z".to_owned(),
+            to: "2026-11-02T00:00:00Z".to_owned(),
+            ios: 100 * senders as u64 + others + 7,
+            senders: (0..senders).map(sender).collect(),
+            others: sent(others),
+            unknown: 7,
+            damaged: 2,
+        }
+    }
+
+    fn shown(list: &HistorySenders, columns: usize) -> String {
+        let mut page = Page::new(crate::text::Paper::from(Color::Never).of_width(columns));
+        text(&mut page, list);
+        page.text
+    }
+
+    #[test]
+    fn all_io_are_in_a_row_or_a_note() {
+        let text = shown(&list(22, 30), 80);
+        assert_eq!(text.matches("job").count(), SHOWN, "{text}");
+        // Two senders that are not shown, and 30 I/O of those that no window kept.
+        let row = |name: &str| {
+            let line = text
+                .lines()
+                .find(|line| line.trim_start().starts_with(name));
+            let line = line.unwrap_or_else(|| panic!("no {name}: {text}"));
+            let words = line.split_whitespace().skip(1).map(str::to_owned);
+            words.collect::<Vec<_>>()
+        };
+        assert_eq!(row("others"), ["230", "920", "KiB", "10.3", "%"]);
+        assert_eq!(row("unknown"), ["7", "0.31", "%"]);
+        assert!(text.contains("30 I/O of smaller ones may belong"), "{text}");
+        assert!(
+            text.contains("2 records in this time cannot be read"),
+            "{text}"
+        );
+        assert!(!shown(&list(2, 0), 80).contains("may belong"));
+    }
+
+    #[test]
+    fn long_names_keep_within_the_width() {
+        for columns in [60, 80, 200] {
+            let text = shown(&list(3, 0), columns);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns), "{columns}: {text}");
+            assert_eq!(text.matches("100").count(), 3, "{text}");
+        }
+    }
 }

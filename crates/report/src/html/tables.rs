@@ -7,6 +7,7 @@ use plumb_profile::Profile;
 use super::markup::Markup;
 use super::page::{NONE, share_of, table};
 use crate::format;
+use crate::words;
 
 /// Draws them.
 pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
@@ -140,9 +141,7 @@ fn slowest(m: &mut Markup, analysis: &Analysis) {
             io.op.word().to_owned(),
             format::count(io.start_bytes / 512),
             format::bytes(io.len_bytes),
-            sender.map_or_else(String::new, |sender| {
-                format!("{} ({})", sender.comm, sender.pid)
-            }),
+            sender.map_or_else(String::new, words::sender),
         ]
     });
     table(

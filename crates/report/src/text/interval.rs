@@ -232,12 +232,13 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     }
 }
 
-/// The owner of a process, its I/O that the kernel wrote back, and its command line, as far as they are known.
+/// The I/O of a process that the kernel wrote back, its owner, and its command line, as far as they are known. The last one is the
+/// one that may be cut.
 fn more_of(sender: &Sender<'_>) -> Option<String> {
     let back = (sender.written_back > 0)
         .then(|| format!("{} written back by the kernel", count(sender.written_back)));
     let line = sender.command_line.map(|line| visible(line).to_string());
-    let parts: Vec<String> = [sender.owner.as_ref().map(owner), back, line]
+    let parts: Vec<String> = [back, sender.owner.as_ref().map(owner), line]
         .into_iter()
         .flatten()
         .collect();
@@ -306,7 +307,7 @@ mod tests {
         );
         assert!(text.contains("filtered: only process 4711"), "{text}");
         let more =
-            "\n    backup.service; 12 written back by the kernel; dd if=/dev/zero of=/srv/a-...\n";
+            "\n    12 written back by the kernel; backup.service; dd if=/dev/zero of=/srv/a-...\n";
         assert!(text.contains(more), "{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),

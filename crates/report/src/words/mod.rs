@@ -62,13 +62,13 @@ pub use action::{precondition, risk};
 pub use cost::cost;
 pub use misaligned_io::{examined, known_start};
 pub use obstacle::{doubt, obstacle};
+pub(crate) use owner::command_of;
 pub use owner::owner;
-pub(crate) use owner::owner_of_cgroup;
 pub(crate) use phrase::capital;
 pub use reason::reason;
 pub use seen::latency;
 pub(crate) use seen::{misaligned_through, move_does_not_help};
-pub(crate) use single_io::single_io;
+pub(crate) use single_io::{sender, single_io};
 pub use target::{part, target};
 
 /// The share of I/O that a finding counts: `12 of 34 (35.3 %)`; `None` for findings that count none.

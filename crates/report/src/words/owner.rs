@@ -1,8 +1,7 @@
 //! The owner of a process in words.
 
-use std::borrow::Cow;
-
 use plumb_profile::Owner;
+use plumb_profile::owner::is_container_id;
 use plumb_quoting::visible;
 
 /// Digits of a container's id that people read and tools accept.
@@ -13,6 +12,7 @@ const ID_DIGITS: usize = 12;
 pub fn owner(owner: &Owner) -> String {
     match owner {
         Owner::Unit(name) => visible(name).to_string(),
+        Owner::UserUnit { unit, uid } => format!("{} of user {uid}", visible(unit)),
         Owner::Pod {
             uid,
             container: None,
@@ -27,18 +27,18 @@ pub fn owner(owner: &Owner) -> String {
     }
 }
 
-/// The owner that the path of a cgroup names, if it names one.
-pub(crate) fn owner_of_cgroup(path: Option<&str>) -> Option<String> {
-    path.and_then(Owner::of_cgroup).as_ref().map(owner)
+/// A command and the owner of its process: `dd of backup.service`.
+pub(crate) fn command_of(command: &str, of: Option<&Owner>) -> String {
+    match of {
+        Some(of) => format!("{command} of {}", owner(of)),
+        None => command.to_owned(),
+    }
 }
 
 /// An id by its first digits; a name whole.
 fn short(id: &str) -> String {
-    let is_id = id.len() == 64 && id.chars().all(|letter| letter.is_ascii_hexdigit());
-    let shown: Cow<'_, str> = if is_id {
-        id[..ID_DIGITS].into()
-    } else {
-        visible(id).to_string().into()
-    };
-    shown.into_owned()
+    match is_container_id(id) {
+        true => id[..ID_DIGITS].to_owned(),
+        false => visible(id).to_string(),
+    }
 }

@@ -1,10 +1,10 @@
 //! One I/O in words.
 
 use plumb_geometry::group_digits;
-use plumb_profile::SingleIo;
-use plumb_profile::answers::IoError;
+use plumb_profile::answers::{IoError, IoFile, Sender};
+use plumb_profile::{Owner, SingleIo};
 
-use super::owner_of_cgroup;
+use super::command_of;
 use crate::format::{bytes, ns};
 
 /// `read of 8 KiB at sector 2,048, 3.6 s, by fio (712) of backup.service, file db.0 (inode 13)`.
@@ -13,19 +13,28 @@ pub(crate) fn single_io(io: &SingleIo) -> String {
     if let Some(error) = io.error {
         words += &format!(", {}", cause(error));
     }
-    if let Some(sender) = &io.sender {
-        let comm = plumb_quoting::visible(&sender.comm);
-        words += &format!(", by {comm} ({})", sender.pid);
-        if let Some(owner) = owner_of_cgroup(sender.cgroup.as_deref()) {
-            words += &format!(" of {owner}");
-        }
+    if let Some(by) = &io.sender {
+        words += &format!(", by {}", sender(by));
     }
     if let Some(file) = &io.file {
         let name = file.name.as_deref().unwrap_or("of unknown name");
+        // The kernel's programs keep no more of a name.
+        let end = if name.len() >= IoFile::NAME_BYTES {
+            "..."
+        } else {
+            ""
+        };
         let name = plumb_quoting::visible(name);
-        words += &format!(", file {name} (inode {})", file.inode);
+        words += &format!(", file {name}{end} (inode {})", file.inode);
     }
     words
+}
+
+/// `fio (712) of backup.service`.
+pub(crate) fn sender(sender: &Sender) -> String {
+    let comm = plumb_quoting::visible(&sender.comm);
+    let owner = sender.cgroup.as_deref().and_then(Owner::of_cgroup);
+    command_of(&format!("{comm} ({})", sender.pid), owner.as_ref())
 }
 
 /// The operation, the length and the place.

@@ -31,7 +31,6 @@ fn single(ns: u64, error: Option<IoError>) -> SingleIo {
             comm: "postgres".to_owned(),
             pid: 712,
             cgroup: Some("/system.slice/postgresql.service".to_owned()),
-            command_line: None,
         }),
         file: Some(IoFile {
             inode: 131_074,
