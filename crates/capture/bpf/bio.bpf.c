@@ -192,7 +192,7 @@ INLINE int split(struct bio *piece)
 	if (is_unwanted_op(op_of(FIELD(piece, bi_opf))))
 		return 0;
 	device = device_of_bio(piece, &index, &place, &dev);
-	if (device && sent_by(piece, dev).is_wanted)
+	if (device && (!(is_by_sender() || own_tgid) || sent_by(piece, dev).is_wanted))
 		ADD(device->splits, 1);
 	return 0;
 }

@@ -80,8 +80,10 @@ INLINE int note_dirty(u64 page)
 		return 0;
 	if (is_by_sender() && is_unwanted_task()) {
 		/* It takes no place from those that are wanted. */
-		if (oldest->mapping == place.mapping && oldest->part == part)
+		if (oldest->mapping == place.mapping && oldest->part == part) {
 			oldest->mapping = 0;
+			oldest->seen = 0;
+		}
 		return 0;
 	}
 	write_note(oldest, &place, task, now);

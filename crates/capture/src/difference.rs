@@ -457,9 +457,23 @@ impl Readings {
             }
             let ios = by_alignment.iter().sum();
             if ios == 0 {
+                if !is_idle {
+                    continue;
+                }
                 let referred = referred.get_or_insert_with(|| referred_to(&self.counters));
-                if is_idle && !referred.contains(&(index as u32)) {
-                    forget(process, last_sent_ns);
+                if referred.contains(&(index as u32)) {
+                    continue;
+                }
+                forget(process, last_sent_ns);
+                let mut lanes = (index..self.sent.len()).step_by(self.counters.processes.len());
+                if lanes.any(|lane| now(&self.counters.sent[lane].bytes) != self.sent[lane].bytes) {
+                    // It sent something meanwhile: it stays, unless another one has the entry by now.
+                    let _ = process.dev_tgid.compare_exchange(
+                        0,
+                        dev_tgid,
+                        Ordering::AcqRel,
+                        Ordering::Acquire,
+                    );
                 }
                 continue;
             }

@@ -48,7 +48,7 @@ pub(crate) const BIO_FLIGHTS: usize = 1 << 15;
 const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
-/// Notes of a MiB of a file each: 2 MiB.
+/// Notes, one for each MiB of a file that has dirty pages: 2 MiB of memory.
 const DIRTIERS: usize = 1 << 15;
 const THREADS: usize = 1 << 16;
 

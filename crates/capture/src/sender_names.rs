@@ -50,13 +50,18 @@ pub(crate) struct SenderNames {
 struct CommandLineReader {
     questions: Sender<Key>,
     answers: Receiver<(Key, Option<String>)>,
+    /// Questions without an answer.
+    open: BTreeSet<Key>,
+    /// Whether no answer came since the reading before, though questions are open.
+    hangs: bool,
 }
 
 impl CommandLineReader {
-    fn start() -> CommandLineReader {
+    /// `None` if the host has no room for a thread.
+    fn start() -> Option<CommandLineReader> {
         let (questions, asked) = channel::<Key>();
         let (answered, answers) = channel();
-        thread::spawn(move || {
+        let started = thread::Builder::new().spawn(move || {
             for key in asked {
                 let line = command_line(Path::new("/proc"), key.0, &key.1);
                 if answered.send((key, line)).is_err() {
@@ -64,7 +69,22 @@ impl CommandLineReader {
                 }
             }
         });
-        CommandLineReader { questions, answers }
+        started.is_ok().then_some(CommandLineReader {
+            questions,
+            answers,
+            open: BTreeSet::new(),
+            hangs: false,
+        })
+    }
+
+    /// Late answers to the questions of earlier readings.
+    fn late_answers(&mut self) -> Vec<(Key, Option<String>)> {
+        let late: Vec<_> = self.answers.try_iter().collect();
+        for (key, _) in &late {
+            self.open.remove(key);
+        }
+        self.hangs = late.is_empty() && !self.open.is_empty();
+        late
     }
 }
 
@@ -91,9 +111,8 @@ impl SenderNames {
     pub(crate) fn begin_reading(&mut self) {
         self.earlier_command_lines = std::mem::take(&mut self.command_lines);
         self.wait_until = Instant::now() + PATIENCE;
-        if let Some(reader) = &self.reader {
-            // Late answers to the questions of earlier readings.
-            self.earlier_command_lines.extend(reader.answers.try_iter());
+        if let Some(reader) = &mut self.reader {
+            self.earlier_command_lines.extend(reader.late_answers());
         }
     }
 
@@ -132,11 +151,19 @@ impl SenderNames {
 
     /// Asks for the command line of a process; `None` if the answer does not come in time.
     fn ask(&mut self, key: &Key) -> Option<Option<String>> {
-        let reader = self.reader.get_or_insert_with(CommandLineReader::start);
+        if self.reader.is_none() {
+            self.reader = CommandLineReader::start();
+            self.reads_command_lines = self.reader.is_some();
+        }
+        let reader = self.reader.as_mut()?;
+        if reader.hangs || !reader.open.insert(key.clone()) {
+            return None;
+        }
         reader.questions.send(key.clone()).ok()?;
         loop {
             let rest = self.wait_until.saturating_duration_since(Instant::now());
             let (of, line) = reader.answers.recv_timeout(rest).ok()?;
+            reader.open.remove(&of);
             if of == *key {
                 return Some(line);
             }

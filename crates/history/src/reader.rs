@@ -273,6 +273,7 @@ impl Reader {
             open,
             span,
             found: None,
+            damaged: 0,
             oldest: Tier::ALL.map(|_| None),
         };
         for tier in Tier::ALL {
@@ -281,9 +282,11 @@ impl Reader {
         for window in span.windows(Tier::Day) {
             sum.cover(window)?;
         }
+        // Without any sound record there is nothing to say about the span.
         let Some(mut found) = sum.found else {
             return Ok(None);
         };
+        found.damaged = sum.damaged;
         series.name().clone_into(&mut found.profile.device);
         for (sender, share) in found.senders.largest() {
             found.profile.top.add(&sender.command, share);
@@ -312,6 +315,7 @@ struct SpanSum<'r> {
     open: Vec<StoredOpen>,
     span: Span,
     found: Option<SpanProfile>,
+    damaged: u64,
     oldest: [Option<i64>; 3],
 }
 
@@ -391,10 +395,7 @@ impl SpanSum<'_> {
     fn add(&mut self, window: Window, record: Result<Record, String>, has_table: bool) {
         let of_window = window.span();
         let Ok(record) = record else {
-            // Without any sound record there is nothing to say about the span.
-            if let Some(found) = &mut self.found {
-                found.damaged += 1;
-            }
+            self.damaged += 1;
             return;
         };
         let mut profile = record.profile;

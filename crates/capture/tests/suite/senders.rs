@@ -255,14 +255,14 @@ fn command_lines_of_running_processes() {
 #[test]
 fn processes_that_send_nothing_are_forgotten() {
     require!(Bpf, Loop, Tool("dd"));
-    const EACH: u64 = 1000;
+    const EACH: u64 = 200;
     let disk = LoopDisk::new();
     let mut block = disk.watch_with(Options {
         forget_after: Duration::ZERO,
         ..Options::default()
     });
     let path = disk.device.path().display();
-    for round in 0..5 {
+    for round in 0..25 {
         shell(&format!(
             "for n in $(seq {EACH}); do dd if={path} of=/dev/null iflag=direct bs=4096 count=1 status=none; done"
         ));
