@@ -5,7 +5,7 @@
  * A call counts when it returns: its arguments are still in the registers, and a file stands behind what was moved, also
  * where it was opened for appending. Requests of io_uring count at their completion, those of io_submit when they are
  * submitted, since no tracepoint has their end. The bytes of other ways are not known: a note says that the process uses
- * such a way.
+ * such a way. Page faults of mapped files count by themselves, since a fault is no measure of the bytes that a program uses.
  */
 #include "count.h"
 #include "vfs.h"
@@ -85,9 +85,8 @@ INLINE void note_way(u64 tgid, u64 file_system, u64 way)
 /* --- where --- */
 
 /* The file system of a file, or the device of a node; 0 for what lies on no storage: pipes, sockets, procfs and such. */
-static __attribute__((noinline)) u64 file_system_of(struct file *file)
+static __attribute__((noinline)) u64 file_system_of(struct inode *inode)
 {
-	struct inode *inode = COPY(file, f_inode);
 	struct super_block *super = COPY(inode, i_sb);
 	struct backing_dev_info *backing;
 	u32 type = COPY(inode, i_mode) & S_IFMT;
@@ -152,7 +151,7 @@ INLINE u32 count_extent(const struct ask *ask, u64 file_system, u64 start)
 
 static __attribute__((noinline)) int account(struct ask *ask)
 {
-	u64 file_system = ask->file ? file_system_of(ask->file) : 0;
+	u64 file_system = ask->file ? file_system_of(COPY(ask->file, f_inode)) : 0;
 	struct plumb_asker *asker;
 	u32 kind;
 
@@ -278,7 +277,7 @@ static __attribute__((noinline)) int mapped(u32 descriptor, u64 flags, u64 prote
 
 	if (!file || is_of_loader(file, flags, protection))
 		return 0;
-	file_system = file_system_of(file);
+	file_system = file_system_of(COPY(file, f_inode));
 	if (file_system)
 		note_way(this_process(), file_system, PLUMB_WAY_MAPPED);
 	return 0;
@@ -391,6 +390,46 @@ TRACEPOINT("sys_exit") int return_from_call(u64 *ctx)
 	default:
 		return 0;
 	}
+}
+
+/* --- mapped files --- */
+
+/* The entry of this process on the file system of a mapped file; 0 for what lies on no storage. */
+INLINE struct plumb_asker *asker_of_mapping(u64 mapping)
+{
+	u64 file_system = mapping ? file_system_of(COPY((struct address_space *)mapping, host)) : 0;
+
+	return file_system ? asker_of(this_process(), file_system) : 0;
+}
+
+/*
+ * A page fault for which the kernel asks the file system. Pages in the cache that lie around such a page are mapped with it, and
+ * have no fault of their own. After a wait for the disk the kernel repeats the fault, which counts once.
+ */
+TRACEPOINT("mm_filemap_fault") int fault(u64 *ctx)
+{
+	u64 mapping = address_of((void *)ctx[0]), place = (u64)MIX(mapping) << 32 ^ ctx[1];
+	struct plumb_asker *asker = asker_of_mapping(mapping);
+
+	if (!asker || asker->last_fault == place)
+		return 0;
+	asker->last_fault = place;
+	ADD(asker->faults, 1);
+	return 0;
+}
+
+/* A clean page, or a large folio, that becomes dirty. Outside of all system calls a store of the program is the reason. */
+TRACEPOINT("writeback_dirty_folio") int store(u64 *ctx)
+{
+	struct pt_regs *regs = bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct plumb_asker *asker;
+
+	if ((s32)CALL_OF(regs) != NO_CALL)
+		return 0;
+	asker = asker_of_mapping(address_of((void *)ctx[1]));
+	if (asker)
+		ADD(asker->stores, 1);
+	return 0;
 }
 
 /* --- io_uring --- */

@@ -24,6 +24,8 @@
 static long (*bpf_map_update_elem)(const void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*bpf_map_delete_elem)(const void *map, const void *key) = (void *)3;
 static long (*bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
+static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 
 /* Numbers of include/linux/fs.h, uapi/linux/stat.h and backing-dev.h. */
 #define S_IFBLK 0060000
@@ -196,6 +198,9 @@ struct pt_regs {
 #define FOURTH(regs) FIELD(regs, r10)
 #define FIFTH(regs) FIELD(regs, r8)
 #endif
+
+/* The number of a call where a task is in none. */
+#define NO_CALL -1
 
 /* __X32_SYSCALL_BIT and a number; not -1, which stands where no call is told. */
 INLINE u32 is_x32(u64 call)

@@ -128,7 +128,10 @@ pub(crate) struct Asker {
     pub(crate) calls: [AtomicU64; KINDS],
     pub(crate) asked_bytes: [AtomicU64; KINDS],
     pub(crate) moved_bytes: [AtomicU64; KINDS],
-    unused: AtomicU64,
+    pub(crate) faults: AtomicU64,
+    pub(crate) stores: AtomicU64,
+    last_fault: AtomicU64,
+    unused: [AtomicU64; 2],
 }
 
 /// Counts that do not belong to a device.

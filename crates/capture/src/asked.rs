@@ -54,6 +54,18 @@ pub struct Asker {
     pub unplaced: u64,
     /// Ways that it went since the watch began.
     pub ways: Vec<AccessWay>,
+    /// Its use of mapped files; `None` without any, and if the kernel does not tell.
+    pub mapped: Option<MappedPages>,
+}
+
+/// The use of mapped files. Neither number is a measure of the bytes that a program reads and writes there: it reads pages of
+/// the cache without a fault, and it may store to a dirty page again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MappedPages {
+    /// Page faults for which the kernel asked the file system, those in programs and libraries included.
+    pub faults: u64,
+    /// Pages, and large folios of the cache, that were clean before the program stored to them.
+    pub dirtied: u64,
 }
 
 /// Calls of one kind.
@@ -170,7 +182,7 @@ impl Asker {
     }
 
     fn is_idle(&self) -> bool {
-        self.calls.iter().all(|calls| calls.calls == 0) && self.failed == 0
+        self.calls.iter().all(|calls| calls.calls == 0) && self.failed == 0 && self.mapped.is_none()
     }
 }
 
@@ -191,6 +203,7 @@ struct PreviousAsker {
     failed: u64,
     unplaced: u64,
     ways: u64,
+    mapped: MappedPages,
 }
 
 impl Tallies {
@@ -204,10 +217,14 @@ impl Tallies {
         }
     }
 
-    pub(crate) fn next(&mut self, name: impl Fn(FileSystem) -> String) -> FileCalls {
+    pub(crate) fn next(
+        &mut self,
+        sees_mapped: bool,
+        name: impl Fn(FileSystem) -> String,
+    ) -> FileCalls {
         let mut asked = FileCalls::default();
         self.add_rows(&mut asked.profiles, &name);
-        asked.askers = self.grown_askers();
+        asked.askers = self.grown_askers(sees_mapped);
         for asker in &asked.askers {
             let Some(file_system) = asker.file_system else {
                 continue;
@@ -265,7 +282,7 @@ impl Tallies {
 
     /// Processes that asked something, with the ways that are known of each process alone joined to those of its
     /// file systems.
-    fn grown_askers(&mut self) -> Vec<Asker> {
+    fn grown_askers(&mut self, sees_mapped: bool) -> Vec<Asker> {
         let mut of_process: BTreeMap<u32, u64> = BTreeMap::new();
         let mut all = Vec::new();
         for (asker, before) in self.counters.askers.iter().zip(&mut self.askers) {
@@ -275,10 +292,26 @@ impl Tallies {
                 continue;
             }
             let ways_before = before.ways;
-            let (asker, ways) = before.grown(tgid as u32, asker);
-            if asker.file_system.is_none() {
+            let (mut asker, mut ways) = before.grown(tgid as u32, asker);
+            let Some(file_system) = asker.file_system else {
                 *of_process.entry(asker.pid).or_default() |= ways;
+                if !asker.is_idle() || ways != ways_before {
+                    all.push((asker, ways));
+                }
+                continue;
+            };
+            if asker.is_idle() && ways == ways_before {
+                continue;
             }
+            if ways & AccessWay::Mapped.bit() == 0 && has_mapped(asker.pid, file_system) {
+                ways |= AccessWay::Mapped.bit();
+            }
+            // Without data that are mapped, the faults are those of the program and its libraries.
+            let maps_data = ways & AccessWay::Mapped.bit() != 0;
+            asker.mapped = asker
+                .mapped
+                .or(sees_mapped.then(MappedPages::default))
+                .filter(|_| maps_data);
             if !asker.is_idle() || ways != ways_before {
                 all.push((asker, ways));
             }
@@ -292,15 +325,8 @@ impl Tallies {
         all.retain(|(asker, _)| asker.file_system.is_some() || !with_files.contains(&asker.pid));
         let mut askers: Vec<Asker> = all
             .into_iter()
-            .map(|(mut asker, mut ways)| {
-                ways |= of_process.get(&asker.pid).copied().unwrap_or(0);
-                if ways & AccessWay::Mapped.bit() == 0
-                    && asker
-                        .file_system
-                        .is_some_and(|fs| has_mapped(asker.pid, fs))
-                {
-                    ways |= AccessWay::Mapped.bit();
-                }
+            .map(|(mut asker, ways)| {
+                let ways = ways | of_process.get(&asker.pid).copied().unwrap_or(0);
                 asker.ways = AccessWay::ALL
                     .into_iter()
                     .filter(|way| ways & way.bit() != 0)
@@ -326,6 +352,10 @@ impl PreviousAsker {
             };
         }
         self.ways = now(&asker.ways);
+        let mapped = MappedPages {
+            faults: grown(&asker.faults, &mut self.mapped.faults),
+            dirtied: grown(&asker.stores, &mut self.mapped.dirtied),
+        };
         let asker = Asker {
             pid,
             comm: text_of(&asker.comm),
@@ -334,6 +364,7 @@ impl PreviousAsker {
             failed: grown(&asker.failed, &mut self.failed),
             unplaced: grown(&asker.unplaced, &mut self.unplaced),
             ways: Vec::new(),
+            mapped: Some(mapped).filter(|mapped| *mapped != MappedPages::default()),
         };
         (asker, self.ways)
     }

@@ -23,7 +23,7 @@ mod silence;
 mod tracefs;
 mod vfs;
 
-pub use asked::{AccessWay, Asker, CallKind, Calls, FileCalls, FileSystem};
+pub use asked::{AccessWay, Asker, CallKind, Calls, FileCalls, FileSystem, MappedPages};
 pub use block::{BlockWatch, Layers, Options, OwnReads};
 pub use devices::{Device, disk_of, is_bio_based, name_of, names_below, number_of};
 pub use error::CaptureError;

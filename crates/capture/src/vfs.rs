@@ -32,6 +32,7 @@ pub struct Vfs {
     _programs: Ebpf,
     attached: Attached,
     sees_uring: bool,
+    sees_mapped: bool,
     tallies: Tallies,
 }
 
@@ -52,14 +53,19 @@ impl Vfs {
     /// # Errors
     /// Without the capabilities, or when the kernel does not take the programs.
     pub fn attach(asked: Option<Attached>) -> Result<Vfs, CaptureError> {
-        let uring = of_uring(&Types::of_kernel()?);
+        let types = Types::of_kernel()?;
+        let (uring, mapped) = (of_uring(&types), of_mapped_files(&types));
+        drop(types);
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
-        cheapest(asked, |attached| Vfs::attach_as(attached, &uring, &btf))
+        cheapest(asked, |attached| {
+            Vfs::attach_as(attached, &uring, mapped, &btf)
+        })
     }
 
     fn attach_as(
         attached: Attached,
         uring: &[AtTracepoint],
+        mapped: &[AtTracepoint],
         btf: &Btf,
     ) -> Result<Vfs, CaptureError> {
         let mut programs = load(attached, btf, !uring.is_empty())?;
@@ -69,7 +75,8 @@ impl Vfs {
             askers: shared(&programs, "askers")?,
             totals: shared(&programs, "totals")?,
         };
-        for &(program, tracepoint) in uring.iter().chain(&[("return_from_call", "sys_exit")]) {
+        let calls = [("return_from_call", "sys_exit")];
+        for &(program, tracepoint) in uring.iter().chain(mapped).chain(&calls) {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
         let tallies = Tallies::new(counters);
@@ -77,6 +84,7 @@ impl Vfs {
             _programs: programs,
             attached,
             sees_uring: !uring.is_empty(),
+            sees_mapped: !mapped.is_empty(),
             tallies,
         })
     }
@@ -93,9 +101,15 @@ impl Vfs {
         self.sees_uring
     }
 
+    /// Whether page faults and stores in mapped files are counted here.
+    #[must_use]
+    pub fn sees_mapped(&self) -> bool {
+        self.sees_mapped
+    }
+
     /// The requests since the last call; `name` names the file systems in the profiles.
     pub fn read(&mut self, name: impl Fn(FileSystem) -> String) -> FileCalls {
-        self.tallies.next(name)
+        self.tallies.next(self.sees_mapped, name)
     }
 }
 
@@ -133,6 +147,21 @@ fn of_uring(types: &Types) -> Vec<AtTracepoint> {
         all.push(("overflow", "io_uring_cqe_overflow"));
     }
     all
+}
+
+/// The programs for mapped files, if this kernel has the tracepoint of their page faults (6.11 and later).
+fn of_mapped_files(types: &Types) -> &'static [AtTracepoint] {
+    const PROGRAMS: &[AtTracepoint] = &[
+        ("fault", "mm_filemap_fault"),
+        ("store", "writeback_dirty_folio"),
+    ];
+    let is_there =
+        |(_, tracepoint): &AtTracepoint| types.tracepoint_arguments(tracepoint) == Some(2);
+    if PROGRAMS.iter().all(is_there) {
+        PROGRAMS
+    } else {
+        &[]
+    }
 }
 
 fn load(attached: Attached, btf: &Btf, sees_uring: bool) -> Result<Ebpf, CaptureError> {

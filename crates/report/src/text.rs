@@ -21,7 +21,7 @@ mod measures;
 pub(crate) mod page;
 mod what_if;
 
-pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
+pub use app::{App, AskedBy, AskedFlow, AskedOf, MappedFiles, ProcessFlow};
 pub use ascii::ascii;
 pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
 use page::figure_columns;

@@ -7,7 +7,9 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plumb_capture::{AccessWay, Asker, Attached, CallKind, Calls, FileCalls, FileSystem, Vfs};
+use plumb_capture::{
+    AccessWay, Asker, Attached, CallKind, Calls, FileCalls, FileSystem, MappedPages, Vfs,
+};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -348,6 +350,9 @@ fn mapped_files_are_unknown() {
         let mine = find(&asked, std::process::id(), disk.file_system());
         assert_eq!(mine.ways, [AccessWay::Calls, AccessWay::Mapped]);
         assert!(!mine.is_whole());
+        // Nobody touched the pages.
+        let none = vfs.sees_mapped().then(MappedPages::default);
+        assert_eq!(mine.mapped, none);
         assert_eq!(
             mine.calls_of(CallKind::Read),
             Calls {
@@ -360,6 +365,66 @@ fn mapped_files_are_unknown() {
             // SAFETY: as above.
             unsafe { munmap(before, 8192) }.expect("unmapped");
         }
+    }
+}
+
+/// Each page that is touched has one fault, also where the kernel repeats the fault after the disk gave the page, and each page
+/// that is stored to becomes dirty once. What the page cache has causes no fault of the file system.
+#[test]
+fn faults_and_stores_of_mapped_files_are_counted() {
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+    require!(Bpf, Loop, Tool("mkfs.ext4"));
+    for by in [Attached::TypedTracepoints, Attached::RawTracepoints] {
+        let disk = Ext4Disk::new();
+        let file = open(&disk.file(), rustix::fs::OFlags::empty());
+        let len = 32 << 20;
+        let mut vfs = Vfs::attach(Some(by)).expect("programs that this kernel takes");
+        if !vfs.sees_mapped() {
+            // Kernels before 6.11 do not tell.
+            return;
+        }
+        // SAFETY: a new mapping at an address of the kernel's choice, of a file that nobody shortens.
+        let map = unsafe {
+            let both = ProtFlags::READ | ProtFlags::WRITE;
+            let map = mmap(std::ptr::null_mut(), len, both, MapFlags::SHARED, &file, 0);
+            map.expect("a mapping").cast::<u8>()
+        };
+        // SAFETY: mapped above with this length.
+        unsafe { madvise(map.cast(), len, Advice::LinuxDontNeed) }.expect("advice");
+        // SAFETY: as above.
+        unsafe { madvise(map.cast(), len, Advice::Random) }.expect("advice");
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+        // Their distance is more than the kernel maps around a fault.
+        let at = |number: usize| {
+            // SAFETY: 98 times 256 KiB are less than 32 MiB.
+            unsafe { map.add(number << 18) }
+        };
+        for number in 0..61 {
+            // SAFETY: within the mapping.
+            unsafe { at(number).read_volatile() };
+        }
+        for number in 61..98 {
+            // SAFETY: within the mapping.
+            unsafe { at(number).write_volatile(1) };
+        }
+        let asked = vfs.read(name);
+        let mine = find(&asked, std::process::id(), disk.file_system());
+        let expected = MappedPages {
+            faults: 98,
+            dirtied: 37,
+        };
+        assert_eq!(mine.mapped, Some(expected), "{by:?}");
+        assert_eq!(mine.ways, [AccessWay::Mapped]);
+        // The same pages again: all of them are mapped, and some are dirty.
+        for number in 0..98 {
+            // SAFETY: within the mapping.
+            unsafe { at(number).read_volatile() };
+        }
+        let again = vfs.read(name);
+        let of_it = |asker: &&Asker| asker.file_system == Some(disk.file_system());
+        assert_eq!(again.askers.iter().find(of_it), None, "{by:?}");
+        // SAFETY: mapped above with this length, and not used after this.
+        unsafe { munmap(map.cast(), len) }.expect("unmapped");
     }
 }
 
@@ -386,6 +451,37 @@ fn fio(disk: &Ext4Disk, engine: &str, is_direct: bool) -> u64 {
         .next()
         .and_then(|bytes| bytes.trim().parse().ok())
         .expect("a number")
+}
+
+/// Reads of 211 different pages of a mapped file that is not in the cache, by fio, are as many faults.
+#[test]
+fn faults_of_fio() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
+    let disk = Ext4Disk::new();
+    let file = File::open(disk.file()).expect("the file");
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+    let mut vfs = Vfs::attach(None).expect("programs that this kernel takes");
+    if !vfs.sees_mapped() {
+        // Kernels before 6.11 do not tell.
+        return;
+    }
+    let out = run(Command::new("fio")
+        .args(["--name=ask", "--ioengine=mmap", "--rw=randread", "--bs=4k"])
+        .args(["--io_size=844k", "--size=32m", "--output-format=json"])
+        .args(["--invalidate=0", "--fadvise_hint=random"])
+        .arg(format!("--filename={}", disk.file().display())));
+    assert!(out.contains("\"total_ios\" : 211,"), "{out}");
+    let asked = vfs.read(name);
+    let mapped = asked
+        .askers
+        .iter()
+        .filter(|asker| asker.file_system == Some(disk.file_system()))
+        .filter_map(|asker| asker.mapped);
+    let expected = MappedPages {
+        faults: 211,
+        dirtied: 0,
+    };
+    assert_eq!(mapped.collect::<Vec<_>>(), [expected]);
 }
 
 /// The same reads on every way: right, or unknown with the name of the way.

@@ -7,7 +7,7 @@ use plumb_capture::{AccessWay, Asker, CallKind, Calls, CaptureError, FileSystem,
 use plumb_diagnose::{Diagnosis, Flow, Questions, Throughput, analyze, diagnose_throughput};
 use plumb_geometry::SmallSort;
 use plumb_profile::{Profile, ProfileSet};
-use plumb_report::text::{self, AskedBy, AskedFlow, AskedOf, ProcessFlow};
+use plumb_report::text::{self, AskedBy, AskedFlow, AskedOf, MappedFiles, ProcessFlow};
 use plumb_trace::{Layer, Op};
 
 use super::below::{Mounted, is_on};
@@ -64,13 +64,14 @@ impl App {
 
     /// The method of observing I/O.
     pub(super) fn how(&self) -> String {
-        let uring = if self.vfs.sees_uring() {
-            " and io_uring"
-        } else {
-            ""
+        let more = match (self.vfs.sees_uring(), self.vfs.sees_mapped()) {
+            (true, true) => ", io_uring and page faults of mapped files",
+            (true, false) => " and io_uring",
+            (false, true) => " and page faults of mapped files",
+            (false, false) => "",
         };
         format!(
-            "vfs layer by {}: system calls{uring}",
+            "vfs layer by {}: system calls{more}",
             self.vfs.attached().text()
         )
     }
@@ -203,6 +204,10 @@ impl App {
                 .filter(|way| !way.is_counted())
                 .map(|way| way.text())
                 .collect(),
+            mapped_files: asker.mapped.map(|mapped| MappedFiles {
+                page_faults: mapped.faults,
+                dirtied_pages: mapped.dirtied,
+            }),
         }
     }
 
@@ -333,6 +338,9 @@ fn merge_process(sum: &mut AskedBy, other: &AskedBy) {
     // A file may be mapped no more.
     add_new(&mut sum.ways, &other.ways);
     add_new(&mut sum.unknown_ways, &other.unknown_ways);
+    if let Some(more) = other.mapped_files {
+        *sum.mapped_files.get_or_insert_default() += more;
+    }
 }
 
 fn add_new(ways: &mut Vec<&'static str>, others: &[&'static str]) {

@@ -76,6 +76,24 @@ pub struct AskedBy {
     pub ways: Vec<&'static str>,
     /// Those that are not counted.
     pub unknown_ways: Vec<&'static str>,
+    /// Its use of mapped files; `None` without any, and if the kernel does not tell.
+    pub mapped_files: Option<MappedFiles>,
+}
+
+/// The use of mapped files, which is no measure of the bytes that a program reads and writes there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MappedFiles {
+    /// Page faults for which the kernel asked the file system.
+    pub page_faults: u64,
+    /// Pages that were clean before the program stored to them.
+    pub dirtied_pages: u64,
+}
+
+impl std::ops::AddAssign for MappedFiles {
+    fn add_assign(&mut self, other: MappedFiles) {
+        self.page_faults += other.page_faults;
+        self.dirtied_pages += other.dirtied_pages;
+    }
 }
 
 /// One direction of a process.
@@ -189,7 +207,11 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
             true => String::new(),
             false => format!("; not counted: {}", by.unknown_ways.join(", ")),
         };
-        page.wrapped("    ", "    ", format!("of {of}{ways}"));
+        let mapped = by.mapped_files.map_or_else(String::new, |mapped| {
+            let (faults, dirtied) = (count(mapped.page_faults), count(mapped.dirtied_pages));
+            format!("; page faults in mapped files: {faults}; pages made dirty there: {dirtied}")
+        });
+        page.wrapped("    ", "    ", format!("of {of}{ways}{mapped}"));
     }
     if all.len() > PROCESSES {
         page.line(format!("  {} others", all.len() - PROCESSES));
@@ -227,6 +249,10 @@ mod tests {
             device_bytes: None,
             ways: vec!["calls", "mapped files"],
             unknown_ways: vec!["mapped files"],
+            mapped_files: Some(MappedFiles {
+                page_faults: 1_234,
+                dirtied_pages: 37,
+            }),
         };
         let app = App {
             file_systems: vec![of],
@@ -275,5 +301,10 @@ mod tests {
         // Both sides of reads, bytes written, and all three of the process; only the writes at the device are known.
         assert_eq!(part.matches("unknown").count(), 6, "{part}");
         assert!(part.contains("1,009 calls of processes"), "{part}");
+        let words = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("page faults in mapped files: 1,234; pages made dirty there: 37"),
+            "{part}"
+        );
     }
 }
