@@ -4,7 +4,7 @@
  * devices count that make no requests of their bios; those of the others are seen as requests.
  */
 #include "kernel.h"
-#include "count.h"
+#include "ended.h"
 #include "senders.h"
 #include "bios.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * The tasks that make pages dirty. Later a worker of the kernel writes these pages to the disk, and the I/O belongs to the
- * task. There is a note for each MiB of a file: the task that last made a page of it dirty. Where other notes displaced it, the
- * I/O belongs to the worker.
+ * task. There is a note for each MiB of a file: the task that last made a page of it dirty. The worker keeps the I/O if other
+ * notes displaced this one.
  */
 #ifndef PLUMB_DIRTY_H
 #define PLUMB_DIRTY_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /* The request layer, summed up: an I/O counts once, when it is first issued, and is timed when the last of it completes. */
 #include "kernel.h"
-#include "count.h"
+#include "ended.h"
 #include "request.h"
 #include "senders.h"
 
