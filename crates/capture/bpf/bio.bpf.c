@@ -107,8 +107,8 @@ INLINE int queue(struct bio *bio)
 	by = sent_by(bio, dev);
 	lane = bpf_get_smp_processor_id() & lane_mask;
 	if (!by.is_wanted) {
-		/* Its end does not count either. */
-		if (own_tgid && sectors)
+		/* Its end does not count either; with a filter no end without a beginning does. */
+		if (sectors && (!is_by_sender() || place_of(address_of(bio)) != NONE))
 			pass_over(lane, bio);
 		return 0;
 	}
