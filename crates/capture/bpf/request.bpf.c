@@ -191,6 +191,9 @@ INLINE int queue(struct bio *bio)
 
 	if (!FIELD(bio, bi_iter.bi_size))
 		return 0;
+	/* A note displaces another one: I/O of disks that are not watched leave none. */
+	if (only_wanted && device_index(number_of(FIELD(bdev, bd_disk)), 0) == NONE)
+		return 0;
 	sender = note_at(dev, sector);
 	if (!sender)
 		return 0;

@@ -5,13 +5,16 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::LoopDisk;
-use plumb_capture::{Attached, Filter, Layers, Options, OwnReads, Process, Reading};
+use crate::common::{LoopDisk, SIZE};
+use plumb_capture::{
+    Attached, BlockWatch, Filter, Layers, Options, OwnReads, Process, Reading, disk_of,
+};
 use plumb_testkit::cgroup::Cgroup;
-use plumb_testkit::loop_device::run;
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::slow_disk::SlowDisk;
 use plumb_testkit::{require, skip, wait};
 use plumb_trace::{Layer, Op};
 use tempfile::TempDir;
@@ -311,4 +314,86 @@ fn own_reads_do_not_count() {
         let others = (misses.splits, misses.requeues, reading.of_unknown_sender);
         assert_eq!(others, (0, 0, 0), "{layers:?} {attach:?}");
     }
+}
+
+/// A setting of a disk's queue, until it is dropped: the next user of a loop device inherits it.
+struct QueueSetting {
+    path: PathBuf,
+    before: String,
+}
+
+impl QueueSetting {
+    fn change(disk: &LoopDevice, name: &str, value: &str) -> QueueSetting {
+        let path = PathBuf::from(format!("/sys/block/{}/queue/{name}", disk.name()));
+        let before = fs::read_to_string(&path).expect("a setting");
+        fs::write(&path, value).expect("a setting that may be changed");
+        QueueSetting { path, before }
+    }
+}
+
+impl Drop for QueueSetting {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.path, &self.before);
+    }
+}
+
+/// Four requests of a disk that has stopped are on their way, and four more I/O wait for a request. Meanwhile 200,000 I/O of another
+/// disk come, many more than there is room for notes: they displace no note of an I/O that waits.
+#[test]
+fn other_disks_displace_no_sender() {
+    require!(
+        Bpf,
+        Loop,
+        Tool("nbdkit"),
+        Tool("nbdfuse"),
+        Tool("fio"),
+        Tool("dd")
+    );
+    let server = SlowDisk::new(SIZE, "0ms");
+    let stopping = LoopDevice::attach_hidden(server.path(), &[]);
+    let _requests = QueueSetting::change(&stopping, "nr_requests", "4");
+    let busy = LoopDisk::new();
+    let mut block = BlockWatch::attach(&Options {
+        devices: vec![disk_of(&stopping.name()).expect("its number")],
+        ..Options::default()
+    })
+    .expect("programs that this kernel takes");
+    assert_ne!(block.attached(), Attached::Tracefs);
+    server.stop();
+    let readers: Vec<_> = (0..8)
+        .map(|at| {
+            Command::new("dd")
+                .arg(format!("if={}", stopping.path().display()))
+                .args(["of=/dev/null", "bs=4096", "count=1", "iflag=direct"])
+                .arg(format!("skip={}", at * 100))
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("dd")
+        })
+        .collect();
+    wait::until("four I/O wait for a request", wait::PATIENCE, || {
+        let waits = |reader: &&Child| {
+            let stack = fs::read_to_string(format!("/proc/{}/stack", reader.id()));
+            stack.is_ok_and(|stack| stack.contains("blk_mq_get_tag"))
+        };
+        readers.iter().filter(waits).count() == 4
+    });
+    run(Command::new("fio")
+        .args(["--name=busy", "--rw=randread", "--bs=512", "--direct=1"])
+        .args(["--ioengine=io_uring", "--iodepth=64", "--norandommap"])
+        .args(["--number_ios=200000", "--io_size=1g"])
+        .arg(format!("--filename={}", busy.device.path().display())));
+    server.go_on();
+    for mut reader in readers {
+        assert!(reader.wait().expect("dd").success());
+    }
+    let reading = block.read();
+    let of_dd = reading.processes.iter().filter(|of| of.comm == "dd");
+    assert_eq!(
+        of_dd.map(|of| of.ios).sum::<u64>(),
+        8,
+        "{:?}",
+        reading.processes
+    );
+    assert_eq!(reading.of_unknown_sender, 0);
 }
