@@ -154,6 +154,8 @@ const _: () = {
     assert!(size_of::<Sent>() == SENT_BYTES);
     assert!(size_of::<Flight>() == FLIGHT_BYTES);
     assert!(size_of::<Kept>() == KEPT_BYTES);
+    // Room for the longest name, and for the zero behind it.
+    assert!(size_of::<[AtomicU64; 4]>() == plumb_profile::answers::IoFile::NAME_BYTES + 1);
     assert!(size_of::<Asker>() == ASKER_BYTES);
     assert!(size_of::<Totals>() == TOTALS_BYTES);
     assert!(RUNS_AT > 2 * SEEK_BUCKETS && RUNS_AT + 64 <= BUCKETS);

@@ -244,11 +244,12 @@ impl BlockWatch {
     /// The activity since the last call.
     pub fn read(&mut self) -> Reading {
         let mut reading = Reading::default();
-        self.senders.begin_reading();
         match &mut self.by {
-            By::Programs(all) => all
-                .iter_mut()
-                .for_each(|watched| reading.add(watched.read(&mut self.senders))),
+            By::Programs(all) => {
+                self.senders.begin_reading();
+                all.iter_mut()
+                    .for_each(|watched| reading.add(watched.read(&mut self.senders)));
+            }
             By::Events(events) => reading.add(events.read()),
         }
         self.add_answers(&mut reading);

@@ -424,7 +424,8 @@ impl Readings {
         let threads = threads_since(&self.counters.threads, self.threads_read_ns);
         let present_ns = present_ns();
         self.threads_read_ns = present_ns;
-        let mut referred: Option<BTreeSet<u32>> = None;
+        let kept = kept_processes(&self.counters);
+        let mut in_flight: Option<BTreeSet<u32>> = None;
         let mut rows: BTreeMap<u64, usize> = BTreeMap::new();
         for (index, process) in self.counters.processes.iter().enumerate() {
             let dev_tgid = now(&process.dev_tgid);
@@ -460,8 +461,12 @@ impl Readings {
                 if !is_idle {
                     continue;
                 }
-                let referred = referred.get_or_insert_with(|| referred_to(&self.counters));
-                if referred.contains(&(index as u32)) {
+                // The table of flights is long, and seldom asked for.
+                let is_referred_to = kept.contains(&(index as u32))
+                    || in_flight
+                        .get_or_insert_with(|| processes_in_flight(&self.counters))
+                        .contains(&(index as u32));
+                if is_referred_to {
                     continue;
                 }
                 forget(process, last_sent_ns);
@@ -494,21 +499,7 @@ impl Readings {
                 profile.top.add(&comm, ProcessShare { ios, bytes });
             }
             let threads = threads.get(&(index as u32)).copied().unwrap_or(0);
-            if let Some(at) = rows.get(&dev_tgid) {
-                // It got a second entry, when one before its own became free.
-                let row: &mut Process = &mut reading.processes[*at];
-                row.ios += ios;
-                row.bytes += bytes;
-                row.written_back += written_back;
-                row.threads = row.threads.max(threads);
-                row.by_alignment
-                    .iter_mut()
-                    .zip(by_alignment)
-                    .for_each(|(mine, more)| *mine += more);
-                continue;
-            }
-            rows.insert(dev_tgid, reading.processes.len());
-            reading.processes.push(Process {
+            let process = Process {
                 device,
                 disk,
                 pid,
@@ -520,7 +511,14 @@ impl Readings {
                 bytes,
                 threads,
                 by_alignment,
-            });
+            };
+            if let Some(at) = rows.get(&dev_tgid) {
+                // It got a second entry, when one before its own became free.
+                reading.processes[*at].add(process);
+                continue;
+            }
+            rows.insert(dev_tgid, reading.processes.len());
+            reading.processes.push(process);
         }
         reading
             .processes
@@ -544,15 +542,20 @@ impl Readings {
     }
 }
 
-/// Processes by index whose names are still asked for: those of I/O in flight, and of I/O that are kept.
-fn referred_to(counters: &BlockCounters) -> BTreeSet<u32> {
+/// Processes by index that I/O in flight name.
+fn processes_in_flight(counters: &BlockCounters) -> BTreeSet<u32> {
     let in_flight = counters.flights.iter();
-    let in_flight = in_flight
+    in_flight
         .filter(|flight| now(&flight.address) != 0)
-        .map(|flight| flight.process.load(Ordering::Acquire));
+        .map(|flight| flight.process.load(Ordering::Acquire))
+        .collect()
+}
+
+/// Processes by index that the slowest and the failed I/O name.
+fn kept_processes(counters: &BlockCounters) -> BTreeSet<u32> {
+    // Also of one that is written at this moment.
     let kept = counters.kept.iter();
-    let kept = kept.map(|io| io.process.load(Ordering::Acquire));
-    in_flight.chain(kept).collect()
+    kept.map(|io| io.process.load(Ordering::Acquire)).collect()
 }
 
 /// Gives the entry of a process free for another one.

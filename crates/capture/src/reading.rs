@@ -130,6 +130,21 @@ impl Reading {
 }
 
 impl Process {
+    /// Adds other I/O of the same process on the same device.
+    pub fn add(&mut self, other: Process) {
+        self.ios += other.ios;
+        self.written_back += other.written_back;
+        self.bytes += other.bytes;
+        self.threads = self.threads.max(other.threads);
+        // A search for its cgroup may have come later than its first I/O.
+        self.cgroup = self.cgroup.take().or(other.cgroup);
+        self.command_line = self.command_line.take().or(other.command_line);
+        self.by_alignment
+            .iter_mut()
+            .zip(other.by_alignment)
+            .for_each(|(mine, more)| *mine += more);
+    }
+
     /// I/O that do not start at a multiple of 2^`power` sectors of the disk.
     #[must_use]
     pub fn misaligned(&self, power: usize) -> u64 {

@@ -180,17 +180,7 @@ pub fn watch(
 fn add(senders: &mut BTreeMap<(String, u32, String), Process>, process: Process) {
     let key = (process.device.clone(), process.pid, process.comm.clone());
     match senders.get_mut(&key) {
-        Some(mine) => {
-            mine.ios += process.ios;
-            mine.written_back += process.written_back;
-            // A search for its cgroup may have come later than its first I/O.
-            mine.cgroup = mine.cgroup.take().or(process.cgroup);
-            mine.bytes += process.bytes;
-            mine.by_alignment
-                .iter_mut()
-                .zip(process.by_alignment)
-                .for_each(|(mine, more)| *mine += more);
-        }
+        Some(mine) => mine.add(process),
         None => {
             senders.insert(key, process);
         }
