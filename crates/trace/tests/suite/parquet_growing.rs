@@ -210,3 +210,49 @@ fn a_recording_is_for_its_owner_alone() {
     assert!(refused.contains("link"), "{refused}");
     assert!(!dir.path().join("free").exists());
 }
+
+/// A recording that lasts: from 50 million I/O to 400 million the memory of this process hardly grows, while the file grows eightfold.
+/// Run it alone, in a process of its own: other tests take memory as well.
+#[test]
+#[ignore = "some minutes: run by make soak"]
+fn memory_does_not_grow_with_a_recording() {
+    const ROWS_OF_BATCH: u64 = 1 << 16;
+    const EARLY: u64 = 50_000_000;
+    const ALL: u64 = 400_000_000;
+    const MORE_MAX_KIB: u64 = 32 << 10;
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("long.parquet");
+    let batches: Vec<Batch> = (0..16)
+        .map(|part| batch(part * ROWS_OF_BATCH, ROWS_OF_BATCH))
+        .collect();
+    let mut writer = GrowingWriter::create(&path, &info(0)).unwrap();
+    let (mut rows, mut early_kib, mut most_kib) = (0, 0, 0);
+    for batch in batches.iter().cycle() {
+        // A disk of 300,000 I/O a second.
+        let now = Duration::from_micros(rows * 10 / 3);
+        writer.write(batch, &info(0), now).unwrap();
+        rows += ROWS_OF_BATCH;
+        let kib = resident_kib();
+        if rows <= EARLY {
+            early_kib = early_kib.max(kib);
+        } else {
+            most_kib = most_kib.max(kib);
+        }
+        if rows >= ALL {
+            break;
+        }
+    }
+    let bytes = writer.finish(&info(0), Duration::ZERO).unwrap();
+    println!("{rows} I/O, {bytes} bytes: {early_kib} KiB of memory at first, {most_kib} KiB later");
+    assert!(most_kib <= early_kib + MORE_MAX_KIB);
+}
+
+/// Anonymous memory of this process.
+fn resident_kib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .expect("RssAnon")
+}
