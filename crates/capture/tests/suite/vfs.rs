@@ -368,8 +368,8 @@ fn mapped_files_are_unknown() {
     }
 }
 
-/// Each page that is touched has one fault, also where the kernel repeats the fault after the disk gave the page, and each page
-/// that is stored to becomes dirty once. What the page cache has causes no fault of the file system.
+/// Each touched page has one fault, even if the kernel repeats the fault after the disk gave the page. Each page that is stored to
+/// becomes dirty once. Pages in the page cache cause no fault of the file system.
 #[test]
 fn faults_and_stores_of_mapped_files_are_counted() {
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
