@@ -457,6 +457,9 @@ def bench_watch(parts, rounds, throughput_rounds, seconds):
             watch_cost(disk, rounds, seconds)
         if "peers" in parts:
             watch_peers(disk, rounds, seconds)
+    if "app" in parts:
+        with LoopDisk() as disk, CachedFile(disk) as cached:
+            watch_app(cached, rounds, seconds)
     if "throughput" in parts:
         with OwnDisk() as disk:
             watch_throughput(disk, f"a file on {disk.name}", throughput_rounds, seconds)
@@ -520,6 +523,74 @@ def watch_throughput(disk, what, rounds, seconds):
     rows.append(["plumb watch beside empty programs", spread(beside, 3)])
     table(f"Random reads of 4 KiB, depth 32, from {what}, {rounds} alternations of {seconds} s",
           ["attached", "fio, median (spread)"], rows)
+
+
+# Counts the calls and the bytes of the one call that fio uses, by process: neither files nor their file systems.
+BPFTRACE_CALLS = """tracepoint:syscalls:sys_exit_pread64 /args->ret > 0/ {
+    @calls[pid, comm] = count(); @bytes[pid, comm] = sum(args->ret); }"""
+
+
+class CachedFile:
+    """A file of 64 MiB on an ext4 on a disk, all of it in the page cache."""
+
+    def __init__(self, disk):
+        self.name = disk.name
+        subprocess.run(["mkfs.ext4", "-q", "-F", disk.path], check=True)
+        self.at = tempfile.mkdtemp()
+        self.file = f"{self.at}/file"
+        self.disk = disk
+
+    def __enter__(self):
+        subprocess.run(["mount", self.disk.path, self.at], check=True)
+        subprocess.run(["dd", "if=/dev/urandom", f"of={self.file}", "bs=1M", "count=64", "status=none"], check=True)
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", self.at], check=True)
+        os.rmdir(self.at)
+
+
+def cached_reads(cached, seconds):
+    """Random reads of 4 KiB from the page cache, one after the other: how many there were, and how many a second."""
+    done = subprocess.run(
+        ["fio", "--name=bench", f"--filename={cached.file}", "--rw=randread", "--bs=4k", "--norandommap", "--ioengine=psync",
+         "--invalidate=0", "--size=64m", "--time_based", f"--runtime={seconds}", "--output-format=json"],
+        check=True, capture_output=True, text=True)
+    read = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]["read"]
+    return read["total_ios"], read["iops"]
+
+
+def watch_app(cached, rounds, seconds):
+    """What a call costs: cached reads, since no disk hides the time of the programs."""
+    tools = {
+        "an empty program at the end of each call": ["bpftrace", "-e", "rawtracepoint:sys_exit { }"],
+        "plumb watch --app": [str(PLUMB), "watch", "--app", cached.name, "--json", "--interval", "1s", "--fail-on", "none"],
+        "bpftrace, calls and bytes of pread64": ["bpftrace", "-e", BPFTRACE_CALLS],
+    }
+    stats = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
+    was = stats.read_text()
+    costs, ratios, without = {name: [] for name in tools}, {name: [] for name in tools}, []
+    for _ in range(rounds):
+        _, alone = cached_reads(cached, seconds)
+        without.append(alone)
+        for name, command in tools.items():
+            with Attached(command) as pid:
+                if pid is None:
+                    sys.exit(f"{name} could not be attached")
+                # The count of run times takes time itself: not while the speed is measured.
+                ratios[name].append(cached_reads(cached, seconds)[1] / alone)
+                stats.write_text("1")
+                try:
+                    before = programs(pid)
+                    ios, _ = cached_reads(cached, seconds)
+                    after = programs(pid)
+                finally:
+                    stats.write_text(was)
+                costs[name].append(sum(after[one][0] - before.get(one, (0, 0))[0] for one in after) / ios)
+    rows = [["nothing attached", "-", spread([iops / 1e3 for iops in without], 0) + " thousand/s"]]
+    rows += [[name, spread(costs[name], 0), spread(ratios[name], 3) + " of that"] for name in tools]
+    table(f"Reads of 4 KiB from the page cache by pread64, {rounds} alternations of {seconds} s",
+          ["attached", "ns of programs a read, by bpf_stats", "fio, median (spread)"], rows)
 
 
 def record_once(disk, file, seconds):
@@ -836,7 +907,7 @@ def main():
     parser.add_argument("--move-rounds", type=int, default=9, help="alternations of moves")
     parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
     parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, "
-                        "watch or one of watch-cost, watch-throughput, watch-peers; all without")
+                        "watch or one of watch-cost, watch-throughput, watch-peers, watch-app; all without")
     arguments = parser.parse_args()
     wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "record", "load", "probe", "move"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
@@ -864,7 +935,7 @@ def main():
         bench_jumps(arguments.runs, arguments.events // 10)
     if "load" in wanted:
         bench_load(arguments.load_rounds, arguments.load_seconds)
-    parts = [part for part in ("cost", "throughput", "peers") if {"watch", f"watch-{part}"} & set(wanted)]
+    parts = [part for part in ("cost", "throughput", "peers", "app") if {"watch", f"watch-{part}"} & set(wanted)]
     if parts:
         bench_watch(parts, arguments.watch_rounds, arguments.throughput_rounds, arguments.watch_seconds)
     if os.environ.get("PLUMB_BENCH_KEEP") is None:
