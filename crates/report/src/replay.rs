@@ -165,7 +165,7 @@ pub struct ReplaySide {
 /// A slice that was sent both ways.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReplayPair {
-    /// I/O each time.
+    /// I/O that count each time: those behind the lead of the slice.
     pub ios: u64,
     /// Whether today's places came first.
     pub is_today_first: bool,

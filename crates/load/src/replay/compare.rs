@@ -1,6 +1,10 @@
 //! The gain of a plan: slices of a trace are sent alternately to the present places and to the planned ones, in pairs,
 //! so that slow drift moves both of a pair. The order is drawn for every other pair, and the pair after it has the
 //! reverse order: cache hits of the second are as often the present's as the plan's.
+//!
+//! The first I/O of each slice do not count. A device may charge an I/O's cost to the next one: a throttle of the kind
+//! "leaky bucket" lets an I/O pass at once and delays the one behind it. The first I/O of a slice then pays for the last
+//! one of the other side, and n I/O of twice the cost seem to be only (2n - 1) / (n + 1) times as slow.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +31,9 @@ const SLICE_EVENTS: std::ops::RangeInclusive<u64> = 16..=4096;
 /// Fewer rounds give no interval of 95 of 100: a median of five is outside all of them more often.
 const ROUNDS_MIN: usize = 6;
 
+/// This share of a slice's events, at least one, does not count.
+const LEAD_SHARE: usize = 8;
+
 /// Slices are sent for this time, or once, before they count: rate limits let short bursts pass.
 const WARM_UP: Duration = Duration::from_millis(250);
 
@@ -46,7 +53,7 @@ pub struct Comparison {
 /// One slice, sent both ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlicePair {
-    /// I/O that were sent each time.
+    /// I/O that count each time: those behind the lead of the slice.
     pub ios: u64,
     /// Whether today's places came first.
     pub is_today_first: bool,
@@ -175,13 +182,13 @@ impl Alternation<'_> {
             let is_today_first = order.next();
             let mut times = [None; 2];
             for side in if is_today_first { [0, 1] } else { [1, 0] } {
-                let (sent, counts) = self.send(&mut sender, &slice, side)?;
-                sides[side].add(&sent, counts);
-                ended = end_of(&sent);
+                let sent = self.send_slice(&mut sender, &slice, side)?;
+                sides[side].add(&sent);
+                ended = sent.end();
                 if ended != Ended::Ios {
                     break;
                 }
-                times[side] = time_an_io(&sent, self.replay.speed);
+                times[side] = time_an_io(&sent.timed, self.replay.speed);
             }
             if ended != Ended::Ios {
                 break;
@@ -224,13 +231,13 @@ impl Alternation<'_> {
     fn warm_up<E: Engine>(
         &self,
         sender: &mut StepSender<'_, E>,
-        slice: &Batch,
+        slice: &Slice,
     ) -> Result<(), LoadError> {
         let began = Instant::now();
         loop {
             for side in 0..2 {
-                let (sent, _) = self.send(sender, slice, side)?;
-                if sent.ended != Ended::Ios {
+                let sent = self.send_slice(sender, slice, side)?;
+                if sent.timed.ended != Ended::Ios {
                     return Ok(());
                 }
             }
@@ -240,59 +247,94 @@ impl Alternation<'_> {
         }
     }
 
+    /// Sends the lead and then the other events of a slice, if the lead ended well.
+    fn send_slice<E: Engine>(
+        &self,
+        sender: &mut StepSender<'_, E>,
+        slice: &Slice,
+        side: usize,
+    ) -> Result<SentSlice, LoadError> {
+        let mut counts = ReplayCounts::default();
+        let lead = self.send(sender, &slice.lead, side, &mut counts)?;
+        let timed = match lead.ended {
+            Ended::Ios => self.send(sender, &slice.timed, side, &mut counts)?,
+            ended => Sent {
+                ended,
+                ..Sent::default()
+            },
+        };
+        Ok(SentSlice {
+            lead,
+            timed,
+            counts,
+        })
+    }
+
     fn send<E: Engine>(
         &self,
         sender: &mut StepSender<'_, E>,
-        slice: &Batch,
+        events: &Batch,
         side: usize,
-    ) -> Result<(Sent, ReplayCounts), LoadError> {
+        counts: &mut ReplayCounts,
+    ) -> Result<Sent, LoadError> {
         let remap = [&self.replay.remap, self.planned][side];
-        let mut source = Once { batch: Some(slice) };
+        let mut source = Once {
+            batch: Some(events),
+        };
         let is_written = self.replay.may_write.is_some();
         let mut steps = Steps::new(&mut source, self.replay.target, remap, is_written)
             .up_to(self.survey.len_bytes_max);
-        let first_ns = slice
+        let first_ns = events
             .time_ns
             .iter()
             .copied()
             .find(|&ns| ns != UNKNOWN_NS)
             .unwrap_or(0);
-        let sent = sender.send(&mut steps, first_ns, self.stop, None, &mut |_| ());
+        let sent = sender.send(&mut steps, first_ns, self.stop, None, &mut |_| ())?;
+        counts.add(steps.counts());
         if self.stop.load(Ordering::Relaxed) {
-            let counts = steps.counts();
-            return sent.map(|sent| {
-                (
-                    Sent {
-                        ended: Ended::Stopped,
-                        ..sent
-                    },
-                    counts,
-                )
+            return Ok(Sent {
+                ended: Ended::Stopped,
+                ..sent
             });
         }
-        sent.map(|sent| (sent, steps.counts()))
+        Ok(sent)
+    }
+}
+
+/// A slice that was sent to one side.
+struct SentSlice {
+    lead: Sent,
+    timed: Sent,
+    counts: ReplayCounts,
+}
+
+impl SentSlice {
+    /// Its end; if nothing of it succeeded, nothing of the next will.
+    fn end(&self) -> Ended {
+        let parts = [&self.lead, &self.timed];
+        let has_success = parts.iter().any(|sent| sent.tally.ios() > 0);
+        let mut failures = parts.iter().flat_map(|sent| sent.tally.failures.keys());
+        match failures.next() {
+            Some((_, failure)) if !has_success && self.timed.ended == Ended::Ios => {
+                Ended::OnlyFailures(failure.errno())
+            }
+            _ => self.timed.ended,
+        }
     }
 }
 
 impl SideTotals {
-    fn add(&mut self, sent: &Sent, counts: ReplayCounts) {
-        self.counts.add(counts);
-        self.tally.add(&sent.tally);
-        self.lateness.add(&sent.lateness);
-    }
-}
-
-/// The end of a slice; if nothing of it succeeded, nothing of the next will.
-fn end_of(sent: &Sent) -> Ended {
-    match sent.tally.failures.keys().next() {
-        Some((_, failure)) if sent.tally.ios() == 0 && sent.ended == Ended::Ios => {
-            Ended::OnlyFailures(failure.errno())
+    fn add(&mut self, slice: &SentSlice) {
+        self.counts.add(slice.counts);
+        for sent in [&slice.lead, &slice.timed] {
+            self.tally.add(&sent.tally);
+            self.lateness.add(&sent.lateness);
         }
-        _ => sent.ended,
     }
 }
 
-/// I/O of a slice, and the time of one of them; `None` where none succeeded.
+/// I/O that were sent, and the time of one of them; `None` where none succeeded.
 fn time_an_io(sent: &Sent, speed: Speed) -> Option<(u64, f64)> {
     let (reads, writes) = (&sent.tally.reads, &sent.tally.writes);
     let ios = sent.tally.ios();
@@ -373,6 +415,33 @@ impl Turns {
     }
 }
 
+/// Events that are sent together.
+struct Slice {
+    /// They bring the device from the other side's state to this one's, and do not count.
+    lead: Batch,
+    /// The events behind them.
+    timed: Batch,
+}
+
+impl Slice {
+    /// Cuts some events in two; a single one counts.
+    fn new(events: &Batch) -> Slice {
+        let lead = (events.len() / LEAD_SHARE).max(1);
+        let lead = lead.min(events.len().saturating_sub(1));
+        Slice {
+            lead: copy_rows(events, 0..lead),
+            timed: copy_rows(events, lead..events.len()),
+        }
+    }
+}
+
+fn copy_rows(events: &Batch, rows: std::ops::Range<usize>) -> Batch {
+    let mut copy = Batch::default();
+    events.copy_rows(rows, &mut copy);
+    copy.names = std::sync::Arc::clone(&events.names);
+    copy
+}
+
 /// Slices of a trace, spread evenly over it.
 struct Slices<'s> {
     source: &'s mut dyn EventSource,
@@ -401,7 +470,7 @@ impl<'s> Slices<'s> {
     }
 
     /// The next slice that is used. An incomplete last one is only used if it is the only one.
-    fn next(&mut self) -> Result<Option<Batch>, plumb_trace::Error> {
+    fn next(&mut self) -> Result<Option<Slice>, plumb_trace::Error> {
         loop {
             let mut slice = Batch::default();
             let is_whole = self.read(&mut slice)?;
@@ -411,7 +480,7 @@ impl<'s> Slices<'s> {
                 return Ok(None);
             }
             if number.is_multiple_of(self.every) {
-                return Ok(Some(slice));
+                return Ok(Some(Slice::new(&slice)));
             }
         }
     }

@@ -116,7 +116,7 @@ fn starts(events: u64, pairs: u32) -> Vec<Vec<u64>> {
     let mut slices = Slices::new(&mut source, events, pairs);
     let mut all = Vec::new();
     while let Some(slice) = slices.next().expect("no error") {
-        all.push(slice.start_bytes);
+        all.push([slice.lead.start_bytes, slice.timed.start_bytes].concat());
     }
     all
 }
@@ -148,4 +148,19 @@ fn slices_are_spread_over_the_trace() {
             .collect::<Vec<_>>(),
         [(0, 4096), (8192, 4096)]
     );
+}
+
+#[test]
+fn first_events_of_a_slice_lead() {
+    for (events, leading) in [(1, 0), (2, 1), (5, 1), (16, 2), (4096, 512)] {
+        let event = |at: u64| Event::new(at as i64, 0, Layer::Request, Op::Read, at, 512);
+        let mut batch = Batch::default();
+        (0..events).for_each(|at| batch.push(&event(at)));
+        let slice = Slice::new(&batch);
+        assert_eq!(slice.lead.start_bytes, (0..leading).collect::<Vec<_>>());
+        assert_eq!(
+            slice.timed.start_bytes,
+            (leading..events).collect::<Vec<_>>()
+        );
+    }
 }

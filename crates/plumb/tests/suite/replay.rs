@@ -401,6 +401,37 @@ fn a_plan_that_fits_is_better() {
     worse.ends(1).says("WORSE the planned places");
 }
 
+/// The throttle charges an I/O to the next one. At the start of a slice that is an I/O of the other side: 16 misaligned
+/// reads with one aligned read before them take 15.5 times 1 ms, and the ratio of all slices was 1.9.
+#[test]
+fn slices_do_not_pay_for_each_other() {
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    let folder = Folder::new("replay-short-slices");
+    let device = ChargedCells::of_ratio(4096, 0, 2.0).up();
+    let mut rng = Rng::new(29);
+    // 30 slices of 16 I/O, the shortest ones.
+    let ios: Vec<TracedIo> = (0..480)
+        .map(|number| TracedIo::read(number * 500_000, rng.below(200_000) * 4096 + 1024, 4096))
+        .collect();
+    let file = trace(&folder, "in.parquet", &on_sda(&ios));
+    let machine = plumb_testkit::Machine::watched();
+    let ran = replay(
+        &file,
+        device.path(),
+        "--compare --speed max --depth 1 --shift=-2s --json",
+    );
+    let comparison = ran.json()["result"]["comparison"].clone();
+    assert_eq!(number(&comparison["slice_events"]), 16);
+    assert_eq!(number(&comparison["pairs"][0]["ios"]), 14, "two lead");
+    assert_eq!(number(&comparison["today"]["counts"]["reads"]) % 480, 0);
+    let gain = comparison["gain"]["estimate"].as_f64().unwrap_or(f64::NAN);
+    let is_as_charged = (gain - 2.0).abs() < 0.05;
+    if !is_as_charged && let Some(why) = machine.was_busy() {
+        plumb_testkit::undecided!(why);
+    }
+    assert!(is_as_charged, "{}", comparison["gain"]);
+}
+
 /// The page shows the document's content: I/O that were sent and those that were not, the course, the gains.
 #[test]
 fn pages_show_the_content_of_the_document() {
