@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use plumb_sys::Errno;
 
+use crate::processor::ProcessorUse;
 use crate::tally::Tally;
 
 /// The activity since the last report.
@@ -50,6 +51,8 @@ pub struct JobOutcome {
     pub not_issued: u64,
     /// I/O that were not back at the end, after a long wait.
     pub never_back: u64,
+    /// The use of processors by the threads that send its I/O, in the measurement; `None` if the kernel does not count it.
+    pub processor: Option<ProcessorUse>,
 }
 
 impl JobOutcome {

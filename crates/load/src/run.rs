@@ -332,6 +332,7 @@ impl Book {
             means: *means,
             not_issued: 0,
             never_back: 0,
+            processor: None,
         };
         Book {
             interval: plan.interval,
@@ -410,6 +411,9 @@ impl Book {
         outcome.never_back += end.never_back;
         outcome.ended = worse(outcome.ended, end.ended);
         self.not_traced += end.not_traced;
+        if let Some(used) = end.processor {
+            outcome.processor.get_or_insert_default().add(used);
+        }
         if let Means::Ring { has_fixed_buffers } = &mut outcome.means {
             *has_fixed_buffers &= end.has_fixed_buffers;
         }

@@ -13,6 +13,7 @@ use plumb_trace::Op;
 use crate::draw::{Draw, DrawnIo};
 use crate::engine::Engine;
 use crate::outcome::Ended;
+use crate::processor::{ProcessorMeter, ProcessorUse};
 use crate::schedule::Schedule;
 use crate::tally::{DirectionTally, IoFailure, Tally};
 use crate::target::Target;
@@ -91,6 +92,7 @@ pub(crate) struct WorkerEnd {
     pub never_back: u64,
     pub has_fixed_buffers: bool,
     pub not_traced: u64,
+    pub processor: Option<ProcessorUse>,
 }
 
 /// All that a thread works with.
@@ -178,7 +180,13 @@ impl<E: Engine> Worker<'_, E> {
         let mut free: Vec<u32> = (0..self.depth).rev().collect();
         let mut luck = Luck::default();
         let mut now_ns = self.clock.now_ns();
+        let mut meter_from_ns = self.clock.warmup_ns;
+        let mut meter = None;
         let ended = loop {
+            if now_ns >= meter_from_ns {
+                meter = ProcessorMeter::begin(now_ns);
+                meter_from_ns = u64::MAX;
+            }
             let over = self
                 .is_over(now_ns, &luck)
                 .or_else(|| self.issue(now_ns, &mut flights, &mut free));
@@ -191,6 +199,7 @@ impl<E: Engine> Worker<'_, E> {
             now_ns = self.clock.now_ns();
             self.reap(now_ns, &flights, &mut free, &mut luck);
         };
+        let processor = meter.and_then(|meter| meter.end(now_ns));
         let never_back = self.drain(now_ns, &flights, &mut free, &mut luck);
         let end_ns = self.clock.end_ns.min(now_ns);
         let not_issued = match ended {
@@ -207,6 +216,7 @@ impl<E: Engine> Worker<'_, E> {
             never_back,
             has_fixed_buffers: self.engine.has_fixed_buffers(),
             not_traced: self.tracer.map_or(0, Tracer::finish),
+            processor,
         }
     }
 
