@@ -4,7 +4,7 @@ use plumb_geometry::{Nanos, group_digits, plural};
 use plumb_load::series::Average;
 use plumb_load::{
     DirectionTally, Ended, Hits, IntervalReport, Job, JobOutcome, Latencies, LoadPlan, Means, Pace,
-    RunOutcome, Starts, Tally,
+    ProcessorUse, RunOutcome, Starts, Tally,
 };
 use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
@@ -112,19 +112,8 @@ pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<report::
             .iter()
             .filter(|interval| (first..=last).contains(&interval.number))
     };
-    let cpu = |of: fn(report::Cpu) -> f64| {
-        let told = counted().filter_map(|interval| Some((of(interval.cpu?), interval.seconds)));
-        let (sum, time) = told.fold((0.0, 0.0), |(sum, time), (share, seconds)| {
-            (sum + share * seconds, time + seconds)
-        });
-        (time > 0.0).then_some(sum / time)
-    };
-    let busy = cpu(|cpu| cpu.busy_share).zip(cpu(|cpu| cpu.system_share));
     let interval = report::BenchInterval {
-        cpu: busy.map(|(busy_share, system_share)| report::Cpu {
-            busy_share,
-            system_share,
-        }),
+        cpu: mean_cpu(counted()),
         at_seconds: counted()
             .next_back()
             .map_or(seconds, |interval| interval.at_seconds),
@@ -135,6 +124,22 @@ pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<report::
         first,
         ios_per_second,
         interval,
+    })
+}
+
+/// The mean shares of the processors over some intervals; `None` if none tells.
+fn mean_cpu<'a>(intervals: impl Iterator<Item = &'a report::BenchInterval>) -> Option<report::Cpu> {
+    let (mut busy, mut system, mut seconds) = (0.0, 0.0, 0.0);
+    for interval in intervals {
+        if let Some(cpu) = interval.cpu {
+            busy += cpu.busy_share * interval.seconds;
+            system += cpu.system_share * interval.seconds;
+            seconds += interval.seconds;
+        }
+    }
+    (seconds > 0.0).then(|| report::Cpu {
+        busy_share: busy / seconds,
+        system_share: system / seconds,
     })
 }
 
@@ -156,12 +161,17 @@ pub fn shown_run(
         .iter()
         .zip(&outcome.jobs)
         .map(|(job, outcome)| target(job, outcome));
+    let measured_intervals = course
+        .intervals
+        .iter()
+        .filter(|interval| !interval.is_warmup);
     report::BenchRun {
         name: None,
         average: None,
         workload: workloads(plan),
         warmup_seconds: plan.warmup.as_secs_f64(),
         seconds,
+        cpu: mean_cpu(measured_intervals),
         intervals: course.intervals,
         total,
         targets: targets.collect(),
@@ -179,6 +189,7 @@ fn target(job: &Job<'_>, outcome: &JobOutcome) -> report::BenchTarget {
         engine: engine(outcome.means),
         ended: ended(outcome.ended),
         is_whole: is_whole(outcome),
+        processor_share: outcome.processor.and_then(ProcessorUse::share),
         measured,
     }
 }

@@ -8,6 +8,7 @@ use crate::common::recording::read;
 use crate::common::terminal::Terminal;
 use crate::common::{Folder, Ran, command, plumb};
 use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::slow_disk::SlowDisk;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
@@ -89,6 +90,49 @@ fn intervals_and_summary() {
     ran.says("ended after its time")
         .says("reads, due to complete")
         .says("reads, issue to complete");
+}
+
+/// Share of the time in which the only target's threads ran on a processor or waited for one.
+fn processor_share(json: &Value) -> f64 {
+    let share = &json["result"]["runs"][0]["targets"][0]["processor_share"];
+    share.as_f64().unwrap_or(f64::NAN)
+}
+
+/// Reads from memory never wait, so the thread that calls for them is always busy, also beside other load.
+#[test]
+fn a_disk_in_memory_is_limited_by_the_processor() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() || !Path::new("/proc/thread-self/schedstat").exists() {
+        plumb_testkit::skip!("no file system in memory, or no times of threads");
+    }
+    let target = shm.join(format!("plumb-bench-memory-{}", std::process::id()));
+    fs::write(&target, vec![7; 8 << 20]).expect("room for a file");
+    let flags = "--engine blocking --for 600ms --interval 200ms --warmup 200ms";
+    let ran = bench(&target, flags);
+    let json = bench(&target, &format!("{flags} --json"));
+    fs::remove_file(&target).expect("a file");
+    ran.ends(0).says("note: the processor was the limit");
+    assert!(processor_share(&json.ends(0).json()) >= 0.9, "{}", json.out);
+}
+
+/// Threads that wait 1 ms for each I/O are not the limit; all processors may be, if others keep them busy.
+#[test]
+fn a_slow_disk_is_not_limited_by_the_processor() {
+    require!(Tool("nbdkit"), Tool("nbdfuse"));
+    let disk = SlowDisk::new(8 << 20, "1ms");
+    let flags = "--for 600ms --interval 200ms --warmup 200ms";
+    let machine = plumb_testkit::Machine::watched();
+    let ran = bench(disk.path(), flags);
+    let json = bench(disk.path(), &format!("{flags} --json"));
+    let share = processor_share(&json.json());
+    assert!(share > 0.0, "{}", json.out);
+    let names_threads = share >= 0.5 || ran.out.contains("the threads that sent I/O");
+    let is_limited = names_threads || ran.out.contains("the processor was the limit");
+    match machine.was_busy() {
+        Some(why) if names_threads => plumb_testkit::undecided!(why),
+        Some(_) => {}
+        None => assert!(!is_limited, "{} {}", ran.out, json.out),
+    }
 }
 
 /// A person at a terminal sees each interval as it ends, and the verdict once, at the end.

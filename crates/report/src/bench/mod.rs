@@ -1,6 +1,7 @@
 //! The result of a benchmark: numbers as they were measured, in the shape in which they are shown. Text and JSON; the page
 //! is in `html/bench.rs`.
 
+mod processor;
 mod study;
 mod sweep;
 mod text;
@@ -17,6 +18,7 @@ pub use sweep::{Grid, Offset, RateRatio, Sweep, sweep_text};
 pub use text::{IntervalColumns, average_line, heading, interval_line, run_heading, summary};
 pub use verdict::verdict;
 
+pub(crate) use processor::sentence as processor_words;
 pub(crate) use study::sentences as study_words;
 pub(crate) use sweep::sentences as sweep_words;
 pub(crate) use text::{rates, times, times_line};
@@ -49,6 +51,8 @@ pub struct BenchRun {
     pub intervals: Vec<BenchInterval>,
     /// Over the intervals behind the first, or behind the warm-up; `None` without such intervals, and for one run only.
     pub average: Option<Average>,
+    /// The processors of the host in the measurement; `None` where the kernel does not tell.
+    pub cpu: Option<Cpu>,
     /// All jobs together.
     pub total: Measurement,
     /// By target.
@@ -143,6 +147,9 @@ pub struct BenchTarget {
     pub ended: String,
     /// Whether the measurement is whole: neither failed I/O nor an early end for the target's sake.
     pub is_whole: bool,
+    /// Share of the measurement in which its threads ran on a processor or waited for one; `None` if the kernel does not
+    /// count it.
+    pub processor_share: Option<f64>,
     /// The measurement.
     pub measured: Measurement,
 }

@@ -6,7 +6,7 @@ use crate::bench::{
     Average, Bench, BenchInterval, BenchRun, BenchTarget, Brief, DirectionFigures, Measurement,
     Times,
 };
-use crate::bench::{study, sweep, verdict};
+use crate::bench::{processor, study, sweep, verdict};
 use crate::brief;
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{FigureColumn, Page, Paper};
@@ -184,10 +184,11 @@ pub fn summary(bench: &Bench, outcome: Outcome, held: &str, paper: impl Into<Pap
         .study
         .iter()
         .for_each(|found| study::draw(&mut page, found));
-    if !bench.notes.is_empty() {
+    let limited = processor::sentence(bench);
+    if !bench.notes.is_empty() || limited.is_some() {
         page.gap();
     }
-    for note in &bench.notes {
+    for note in bench.notes.iter().chain(&limited) {
         page.wrapped("  note: ", "    ", note);
     }
     page.gap();

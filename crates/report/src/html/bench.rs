@@ -6,7 +6,9 @@ use super::over_time::{self, ChartLine};
 use super::page::{document, figure, legend, table};
 use super::scale::{Linear, Log, Tick};
 use super::svg::{self, Plot};
-use crate::bench::{Bench, BenchInterval, BenchRun, DirectionFigures, Measurement, Sweep, Times};
+use crate::bench::{
+    Bench, BenchInterval, BenchRun, DirectionFigures, Measurement, Sweep, Times, processor_words,
+};
 use crate::format::{bytes, count, ns, rate};
 
 /// The page.
@@ -22,10 +24,12 @@ pub fn benched(bench: &Bench) -> String {
         for run in &bench.runs {
             draw_run(m, run);
         }
-        if !bench.notes.is_empty() {
+        let limited = processor_words(bench);
+        if !bench.notes.is_empty() || limited.is_some() {
             m.leaf("h3", &[], "Notes");
             m.el("ul", &[], |m| {
-                bench.notes.iter().for_each(|note| m.leaf("li", &[], note))
+                let notes = bench.notes.iter().chain(&limited);
+                notes.for_each(|note| m.leaf("li", &[], note));
             });
         }
     })
