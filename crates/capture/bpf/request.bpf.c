@@ -44,7 +44,7 @@ INLINE void count_unknown_sender(void)
 
 INLINE int issue(struct request *rq)
 {
-	u32 cmd_flags = FIELD(rq, cmd_flags), sectors = FIELD(rq, __data_len) >> 9, lane, dev, disk_dev, is_left_out;
+	u32 cmd_flags = FIELD(rq, cmd_flags), sectors = FIELD(rq, __data_len) >> 9, lane, dev, disk_dev;
 	u64 last = FIELD(rq, __sector) + sectors, begun, key;
 	struct io io = { .sector = FIELD(rq, __sector), .sectors = sectors, .op = op_of(cmd_flags) };
 	struct plumb_flight *flight;
@@ -88,10 +88,6 @@ INLINE int issue(struct request *rq)
 	sender = sender_of(dev, io.sector);
 	if (!sender)
 		count_unknown_sender();
-	is_left_out = sender ? !sender->is_wanted : is_by_sender();
-	/* With a filter an end without a flight does not count. */
-	if (is_left_out && is_by_sender() && flight->address != (u64)rq)
-		return 0;
 	if (unlikely(flight->address && flight->device != NONE)) {
 		/* Its completion never came. */
 		struct plumb_device *other = at(&devices, flight->device & device_mask);
@@ -101,8 +97,8 @@ INLINE int issue(struct request *rq)
 			change_depth(lane, flight->device & device_mask, other, PLUMB_DEPTH_NS, -1, io.now);
 		}
 	}
-	if (is_left_out) {
-		/* Its end does not count either. */
+	if (sender ? !sender->is_wanted : is_by_sender()) {
+		/* Its end does not count either, nor does the request if it is issued again. */
 		flight->device = NONE;
 		flight->begun_ns = begun;
 		flight->end = last;
