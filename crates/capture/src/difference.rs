@@ -424,7 +424,6 @@ impl Readings {
         let threads = threads_since(&self.counters.threads, self.threads_read_ns);
         let present_ns = present_ns();
         self.threads_read_ns = present_ns;
-        let kept = kept_processes(&self.counters);
         let mut in_flight: Option<BTreeSet<u32>> = None;
         let mut rows: BTreeMap<u64, usize> = BTreeMap::new();
         for (index, process) in self.counters.processes.iter().enumerate() {
@@ -461,12 +460,14 @@ impl Readings {
                 if !is_idle {
                     continue;
                 }
-                // The table of flights is long, and seldom asked for.
-                let is_referred_to = kept.contains(&(index as u32))
-                    || in_flight
+                // The table of flights is long, and seldom asked for. An I/O may end meanwhile and be kept.
+                let is_kept = || kept_processes(&self.counters).contains(&(index as u32));
+                let mut is_in_flight = || {
+                    in_flight
                         .get_or_insert_with(|| processes_in_flight(&self.counters))
-                        .contains(&(index as u32));
-                if is_referred_to {
+                        .contains(&(index as u32))
+                };
+                if is_kept() || is_in_flight() || is_kept() {
                     continue;
                 }
                 forget(process, last_sent_ns);
