@@ -13,6 +13,7 @@ import math
 import mmap
 import os
 import pathlib
+import random
 import shutil
 import signal
 import statistics
@@ -542,7 +543,8 @@ class CachedFile:
 
     def __enter__(self):
         subprocess.run(["mount", self.disk.path, self.at], check=True)
-        subprocess.run(["dd", "if=/dev/urandom", f"of={self.file}", "bs=1M", "count=64", "status=none"], check=True)
+        subprocess.run(["dd", "if=/dev/urandom", f"of={self.file}", "bs=1M", "count=64", "conv=fsync", "status=none"],
+                       check=True)
         return self
 
     def __exit__(self, *_):
@@ -561,7 +563,7 @@ def cached_reads(cached, seconds):
 
 
 def watch_app(cached, rounds, seconds):
-    """What a call costs: cached reads, since no disk hides the time of the programs."""
+    """The cost of a call: cached reads, since no disk hides the time of the programs."""
     tools = {
         "an empty program at the end of each call": ["bpftrace", "-e", "rawtracepoint:sys_exit { }"],
         "plumb watch --app": [str(PLUMB), "watch", "--app", cached.name, "--json", "--interval", "1s", "--fail-on", "none"],
@@ -573,7 +575,8 @@ def watch_app(cached, rounds, seconds):
     for _ in range(rounds):
         _, alone = cached_reads(cached, seconds)
         without.append(alone)
-        for name, command in tools.items():
+        # In another order each time: drift of the machine favours none.
+        for name, command in random.sample(list(tools.items()), len(tools)):
             with Attached(command) as pid:
                 if pid is None:
                     sys.exit(f"{name} could not be attached")
