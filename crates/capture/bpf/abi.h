@@ -255,9 +255,8 @@ struct plumb_asker {
 	u64 asked_bytes[PLUMB_KINDS];
 	u64 moved_bytes[PLUMB_KINDS];
 	u64 faults; /* page faults in mapped files that the kernel handed to the file system */
-	u64 stores; /* of these and of others, those that made a clean page of a mapped file dirty */
-	u64 last_fault; /* hash of the place of the last one */
-	u64 unused[2];
+	u64 stores; /* of the program, that made a clean page of a mapped file dirty */
+	u64 unused[3];
 };
 #define PLUMB_ASKER_BYTES 192
 

@@ -19,8 +19,11 @@ const volatile u32 asker_mask;
 const volatile u32 sees_uring;
 
 ARRAY_MAP(askers, struct plumb_asker);
+ARRAY_MAP(last_faults, u64); /* of threads whose numbers hash alike: the place of the last one */
 HASH_MAP(submissions, u64, struct plumb_submitted, 1 << 14);
 
+/* Entries of last_faults. */
+#define FAULTS 4096
 #define NODE (1ULL << PLUMB_NODE_BIT)
 /* So that no file system is an entry that is free. */
 #define USED (1ULL << 63)
@@ -45,10 +48,9 @@ INLINE u64 this_process(void)
 /* --- who --- */
 
 /* The entry of a process on a file system; 0 when none is free. */
-static __attribute__((noinline)) struct plumb_asker *asker_of(u64 tgid, u64 file_system)
+static __attribute__((noinline)) struct plumb_asker *find_asker(u64 tgid, u64 file_system)
 {
 	u32 from = MIX(tgid << 34 ^ file_system), probe;
-	struct plumb_totals *totals;
 
 	for (probe = 0; probe < PLUMB_PROBES; probe++) {
 		struct plumb_asker *asker = at(&askers, (from + probe) & asker_mask);
@@ -67,10 +69,18 @@ static __attribute__((noinline)) struct plumb_asker *asker_of(u64 tgid, u64 file
 		if (asker->tgid == tgid && asker->file_system == file_system)
 			return asker;
 	}
-	totals = all();
+	return 0;
+}
+
+/* The same for a call, which counts as lost where no entry is free. */
+INLINE struct plumb_asker *asker_of(u64 tgid, u64 file_system)
+{
+	struct plumb_asker *asker = find_asker(tgid, file_system);
+	struct plumb_totals *totals = asker ? 0 : all();
+
 	if (totals)
 		ADD(totals->processes_lost, 1);
-	return 0;
+	return asker;
 }
 
 /* Notes that a process uses a way; without a file system on whatever it uses. */
@@ -399,7 +409,7 @@ INLINE struct plumb_asker *asker_of_mapping(u64 mapping)
 {
 	u64 file_system = mapping ? file_system_of(COPY((struct address_space *)mapping, host)) : 0;
 
-	return file_system ? asker_of(this_process(), file_system) : 0;
+	return file_system ? find_asker(this_process(), file_system) : 0;
 }
 
 /*
@@ -408,23 +418,29 @@ INLINE struct plumb_asker *asker_of_mapping(u64 mapping)
  */
 TRACEPOINT("mm_filemap_fault") int fault(u64 *ctx)
 {
-	u64 mapping = address_of((void *)ctx[0]), place = (u64)MIX(mapping) << 32 ^ ctx[1];
-	struct plumb_asker *asker = asker_of_mapping(mapping);
+	u64 mapping = address_of((void *)ctx[0]), thread = bpf_get_current_pid_tgid();
+	u64 place = thread << 40 ^ (u64)MIX(mapping) << 32 ^ ctx[1], *last = at(&last_faults, MIX(thread) & (FAULTS - 1));
+	struct plumb_asker *asker;
 
-	if (!asker || asker->last_fault == place)
+	if (!last || *last == place)
 		return 0;
-	asker->last_fault = place;
-	ADD(asker->faults, 1);
+	*last = place;
+	asker = asker_of_mapping(mapping);
+	if (asker)
+		ADD(asker->faults, 1);
 	return 0;
 }
 
-/* A clean page, or a large folio, that becomes dirty. Outside of all system calls a store of the program is the reason. */
+/*
+ * A clean page, or a large folio, that becomes dirty. Outside of all system calls a store of the program is the reason, but for a core
+ * dump, memory that the kernel reclaims meanwhile, and workers of io_uring, which look like the program.
+ */
 TRACEPOINT("writeback_dirty_folio") int store(u64 *ctx)
 {
 	struct pt_regs *regs = bpf_task_pt_regs(bpf_get_current_task_btf());
 	struct plumb_asker *asker;
 
-	if ((s32)CALL_OF(regs) != NO_CALL)
+	if ((s32)CALL_OF(regs) != NO_CALL || COPY(current(), flags) & NO_PROGRAM)
 		return 0;
 	asker = asker_of_mapping(address_of((void *)ctx[1]));
 	if (asker)

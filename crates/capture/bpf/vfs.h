@@ -199,6 +199,10 @@ struct pt_regs {
 #define FIFTH(regs) FIELD(regs, r8)
 #endif
 
+/* Flags of a task (include/linux/sched.h, since 6.4) that does the work of the kernel: it exits, is a worker of io_uring or of the kernel,
+ * dumps core, or frees memory. */
+#define NO_PROGRAM (0x4 | 0x10 | 0x4000 | PF_KTHREAD | 0x200 | 0x800)
+
 /* The number of a call where a task is in none. */
 #define NO_CALL -1
 

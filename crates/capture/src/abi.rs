@@ -130,8 +130,7 @@ pub(crate) struct Asker {
     pub(crate) moved_bytes: [AtomicU64; KINDS],
     pub(crate) faults: AtomicU64,
     pub(crate) stores: AtomicU64,
-    last_fault: AtomicU64,
-    unused: [AtomicU64; 2],
+    unused: [AtomicU64; 3],
 }
 
 /// Counts that do not belong to a device.

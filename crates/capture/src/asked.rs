@@ -54,12 +54,13 @@ pub struct Asker {
     pub unplaced: u64,
     /// Ways that it went since the watch began.
     pub ways: Vec<AccessWay>,
-    /// Its use of mapped files; `None` without any, and if the kernel does not tell.
+    /// Its use of mapped files, as far as the kernel showed any.
     pub mapped: Option<MappedPages>,
 }
 
 /// The use of mapped files. Neither number is a measure of the bytes that a program reads and writes there: it reads pages of
-/// the cache without a fault, and it may store to a dirty page again and again.
+/// the cache without a fault, and it may store to a dirty page again and again. Stores of the kernel within a system call, for
+/// instance by a `read` into a mapped file, do not count, and neither do files on overlayfs and DAX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappedPages {
     /// Page faults for which the kernel asked the file system, those in programs and libraries included.
@@ -308,10 +309,7 @@ impl Tallies {
             }
             // Without data that are mapped, the faults are those of the program and its libraries.
             let maps_data = ways & AccessWay::Mapped.bit() != 0;
-            asker.mapped = asker
-                .mapped
-                .or(sees_mapped.then(MappedPages::default))
-                .filter(|_| maps_data);
+            asker.mapped = asker.mapped.filter(|_| sees_mapped && maps_data);
             if !asker.is_idle() || ways != ways_before {
                 all.push((asker, ways));
             }

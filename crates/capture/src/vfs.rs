@@ -25,6 +25,8 @@ const ROWS_OF_LANE: usize = 1 << 15;
 const PLACES: usize = 1 << abi::VFS_PLACE_BITS;
 const STREAMS: usize = 1 << 16;
 const ASKERS: usize = 1 << 13;
+/// As `FAULTS` of the programs.
+const FAULTS: usize = 1 << 12;
 
 /// The programs at work. They are detached when it is dropped.
 pub struct Vfs {
@@ -76,15 +78,20 @@ impl Vfs {
             totals: shared(&programs, "totals")?,
         };
         let calls = [("return_from_call", "sys_exit")];
-        for &(program, tracepoint) in uring.iter().chain(mapped).chain(&calls) {
+        for &(program, tracepoint) in uring.iter().chain(&calls) {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
+        // The calls count also on a kernel that refuses these.
+        let mut attach_mapped = |&(program, tracepoint): &AtTracepoint| {
+            attach_one(&mut programs, attached, program, tracepoint, btf).is_ok()
+        };
+        let sees_mapped = !mapped.is_empty() && mapped.iter().all(&mut attach_mapped);
         let tallies = Tallies::new(counters);
         Ok(Vfs {
             _programs: programs,
             attached,
             sees_uring: !uring.is_empty(),
-            sees_mapped: !mapped.is_empty(),
+            sees_mapped,
             tallies,
         })
     }
@@ -183,6 +190,7 @@ fn load(attached: Attached, btf: &Btf, sees_uring: bool) -> Result<Ebpf, Capture
         ("places", PLACES),
         ("streams", STREAMS),
         ("askers", ASKERS),
+        ("last_faults", FAULTS),
     ];
     CALLS.load(attached, btf, &constants, None, &entries)
 }

@@ -76,7 +76,7 @@ pub struct AskedBy {
     pub ways: Vec<&'static str>,
     /// Those that are not counted.
     pub unknown_ways: Vec<&'static str>,
-    /// Its use of mapped files; `None` without any, and if the kernel does not tell.
+    /// Its use of mapped files, as far as the kernel showed any.
     pub mapped_files: Option<MappedFiles>,
 }
 
