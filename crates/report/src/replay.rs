@@ -156,7 +156,7 @@ pub struct ReplayRatio {
 pub struct ReplaySide {
     /// The counts of the events.
     pub counts: EventCounts,
-    /// The measurements.
+    /// The measurements of the I/O that count.
     pub measured: Measurement,
     /// Due to issue; `None` where nothing was due at a time.
     pub lateness: Option<Times>,
@@ -165,7 +165,7 @@ pub struct ReplaySide {
 /// A slice that was sent both ways.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReplayPair {
-    /// I/O that count each time: those behind the lead of the slice.
+    /// I/O that count each time: at full speed those behind the first eighth of the slice.
     pub ios: u64,
     /// Whether today's places came first.
     pub is_today_first: bool,

@@ -2,9 +2,10 @@
 //! so that slow drift moves both of a pair. The order is drawn for every other pair, and the pair after it has the
 //! reverse order: cache hits of the second are as often the present's as the plan's.
 //!
-//! The first I/O of each slice do not count. A device may charge an I/O's cost to the next one: a throttle of the kind
-//! "leaky bucket" lets an I/O pass at once and delays the one behind it. The first I/O of a slice then pays for the last
-//! one of the other side, and n I/O of twice the cost seem to be only (2n - 1) / (n + 1) times as slow.
+//! At full speed the first I/O of each slice do not count. A device may charge an I/O's cost to the next one: a throttle of
+//! the kind "leaky bucket" lets an I/O pass at once and delays the one behind it. If the side changes, the first I/O of a slice
+//! then pays for the last one of the other side, and n I/O of twice the cost seem to be only (2n - 1) / (n + 1) times as slow. I/O that
+//! are sent at their times keep their gaps, and a slice of them stays whole.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use plumb_stats::equivalence::{Difference, Margin, difference};
 use plumb_stats::{Interval, Level, median_ratio};
 use plumb_sys::Ring;
-use plumb_trace::{Batch, UNKNOWN_NS};
+use plumb_trace::{Batch, Op, UNKNOWN_NS};
 
 use crate::engine::Engine;
 use crate::outcome::{Ended, Means};
@@ -31,7 +32,7 @@ const SLICE_EVENTS: std::ops::RangeInclusive<u64> = 16..=4096;
 /// Fewer rounds give no interval of 95 of 100: a median of five is outside all of them more often.
 const ROUNDS_MIN: usize = 6;
 
-/// This share of a slice's events, at least one, does not count.
+/// This share of a slice's events, with at least one that is sent, does not count at full speed.
 const LEAD_SHARE: usize = 8;
 
 /// Slices are sent for this time, or once, before they count: rate limits let short bursts pass.
@@ -53,7 +54,7 @@ pub struct Comparison {
 /// One slice, sent both ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlicePair {
-    /// I/O that count each time: those behind the lead of the slice.
+    /// I/O that count each time: at full speed those behind the lead of the slice.
     pub ios: u64,
     /// Whether today's places came first.
     pub is_today_first: bool,
@@ -169,7 +170,16 @@ impl Alternation<'_> {
         let began = Instant::now();
         let slots = slots(self.replay.order, self.survey.len_bytes_max, is_ring(means));
         let mut sender: StepSender<'_, E> = StepSender::new(self.replay, self.survey, slots)?;
-        let mut slices = Slices::new(source, self.survey.counts.events, self.comparison.pairs);
+        let sending = Sending {
+            speed: self.replay.speed,
+            is_written: self.replay.may_write.is_some(),
+        };
+        let mut slices = Slices::new(
+            source,
+            sending,
+            self.survey.counts.events,
+            self.comparison.pairs,
+        );
         let slice_events = slices.len;
         let mut order = Turns::new(self.comparison.seed);
         let (mut pairs, mut sides) = (Vec::new(), [SideTotals::default(), SideTotals::default()]);
@@ -327,10 +337,13 @@ impl SentSlice {
 impl SideTotals {
     fn add(&mut self, slice: &SentSlice) {
         self.counts.add(slice.counts);
-        for sent in [&slice.lead, &slice.timed] {
-            self.tally.add(&sent.tally);
-            self.lateness.add(&sent.lateness);
-        }
+        self.tally.add(&slice.timed.tally);
+        self.lateness.add(&slice.timed.lateness);
+        // An I/O that fails is a failure wherever it is.
+        self.tally.add(&Tally {
+            failures: slice.lead.tally.failures.clone(),
+            ..Tally::default()
+        });
     }
 }
 
@@ -415,6 +428,14 @@ impl Turns {
     }
 }
 
+/// The way in which events are sent.
+#[derive(Clone, Copy)]
+struct Sending {
+    speed: Speed,
+    /// Whether writes are sent too.
+    is_written: bool,
+}
+
 /// Events that are sent together.
 struct Slice {
     /// They bring the device from the other side's state to this one's, and do not count.
@@ -424,9 +445,20 @@ struct Slice {
 }
 
 impl Slice {
-    /// Cuts some events in two; a single one counts.
-    fn new(events: &Batch) -> Slice {
-        let lead = (events.len() / LEAD_SHARE).max(1);
+    /// Cuts events for full speed in two, with a read or a write that is sent in the lead; a single one counts.
+    fn new(events: &Batch, sending: Sending) -> Slice {
+        let is_sent = |row: &usize| {
+            let is_moved = match events.op[*row] {
+                Op::Read => true,
+                Op::Write => sending.is_written,
+                _ => false,
+            };
+            is_moved && events.len_bytes[*row] > 0
+        };
+        let lead = match (sending.speed, (0..events.len()).find(is_sent)) {
+            (Speed::Max, Some(first)) => (events.len() / LEAD_SHARE).max(first + 1),
+            _ => 0,
+        };
         let lead = lead.min(events.len().saturating_sub(1));
         Slice {
             lead: copy_rows(events, 0..lead),
@@ -445,6 +477,7 @@ fn copy_rows(events: &Batch, rows: std::ops::Range<usize>) -> Batch {
 /// Slices of a trace, spread evenly over it.
 struct Slices<'s> {
     source: &'s mut dyn EventSource,
+    sending: Sending,
     batch: Batch,
     row: usize,
     /// Events of a slice.
@@ -455,12 +488,18 @@ struct Slices<'s> {
 }
 
 impl<'s> Slices<'s> {
-    fn new(source: &'s mut dyn EventSource, events: u64, pairs: u32) -> Slices<'s> {
+    fn new(
+        source: &'s mut dyn EventSource,
+        sending: Sending,
+        events: u64,
+        pairs: u32,
+    ) -> Slices<'s> {
         let pairs = u64::from(pairs.max(1));
         let len = (events / pairs).clamp(*SLICE_EVENTS.start(), *SLICE_EVENTS.end());
         let every = (events / len / pairs).max(1);
         Slices {
             source,
+            sending,
             batch: Batch::default(),
             row: 0,
             len,
@@ -480,7 +519,7 @@ impl<'s> Slices<'s> {
                 return Ok(None);
             }
             if number.is_multiple_of(self.every) {
-                return Ok(Some(Slice::new(&slice)));
+                return Ok(Some(Slice::new(&slice, self.sending)));
             }
         }
     }
