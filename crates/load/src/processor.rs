@@ -33,6 +33,9 @@ impl ProcessorUse {
     }
 }
 
+/// Over less time there is no figure: the kernel updates the counters of a thread at each tick, 10 ms at most.
+const SHORTEST: Duration = Duration::from_millis(100);
+
 /// Measures this thread from a moment on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessorMeter {
@@ -49,10 +52,13 @@ impl ProcessorMeter {
         })
     }
 
-    /// The use up to this moment of the run.
+    /// The use up to this moment of the run; `None` after a short time too.
     pub fn end(self, now_ns: u64) -> Option<ProcessorUse> {
         // A kernel that does not count prints zeros.
         let after = ThreadTimes::now().filter(|after| after.ran_ns > 0)?;
+        if now_ns.saturating_sub(self.since_ns) < SHORTEST.as_nanos() as u64 {
+            return None;
+        }
         let between = |before: u64, after: u64| Duration::from_nanos(after.saturating_sub(before));
         Some(ProcessorUse {
             ran: between(self.before.ran_ns, after.ran_ns),

@@ -20,10 +20,9 @@ enum ProcessorLimit {
 }
 
 fn limit(run: &BenchRun) -> Option<ProcessorLimit> {
-    let shares = run
-        .targets
-        .iter()
-        .filter_map(|target| target.processor_share);
+    // I/O that fail at once take no time but that of the processor.
+    let whole = run.targets.iter().filter(|target| target.is_whole);
+    let shares = whole.filter_map(|target| target.processor_share);
     let senders = shares
         .max_by(f64::total_cmp)
         .filter(|share| *share >= LIMIT_SHARE_MIN);
@@ -47,13 +46,13 @@ pub fn sentence(bench: &Bench) -> Option<String> {
             percent(*share)
         )),
         ([_], [ProcessorLimit::Host(share), ..]) => Some(format!(
-            "the processor was the limit: all processors of this machine were busy for {} of the time. The target may be \
-             faster.",
+            "all processors of this machine were busy for {} of the time, with this load or with other programs. The target \
+             may be faster.",
             percent(*share)
         )),
         (runs, limits) => Some(format!(
-            "the processor was the limit in {} of {}: the threads that sent I/O, or all processors of this machine, had \
-             no time left. The target may be faster.",
+            "in {} of {} the threads that sent I/O, or all processors of this machine, had no time left. The target may be \
+             faster.",
             count(limits.len() as u64),
             plural(runs.len() as u64, "run")
         )),
@@ -144,6 +143,8 @@ mod tests {
         assert!(one.contains("97 % of the time"), "{one}");
         let some = sentence(&bench(vec![busy(), idle(), busy()])).expect("a limit");
         assert!(some.contains("in 2 of 3 runs"), "{some}");
+        let host = sentence(&bench(vec![run(&[Some(0.02)], Some(0.99))])).expect("a limit");
+        assert!(host.contains("or with other programs"), "{host}");
         for runs in [vec![idle()], vec![idle(), idle()], vec![]] {
             assert_eq!(sentence(&bench(runs)), None);
         }
