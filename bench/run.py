@@ -656,18 +656,18 @@ FIO_SETS = {
 }
 
 
-def fio_load(disk, flags, until):
+def fio_load(disk, flags, until, depth=32):
     """A run of fio, its I/O and its I/O a second."""
     run = Run(["fio", "--name=bench", f"--filename={disk.path}", "--direct=1", "--rw=randread", "--bs=4k", "--norandommap",
-               "--iodepth=32", "--output-format=json", *flags, *until], {0, 1})
+               f"--iodepth={depth}", "--output-format=json", *flags, *until], {0, 1})
     text = run.output.decode()
     read = json.loads(text[text.index("{"):])["jobs"][0]["read"]
     return run, read["total_ios"], read["iops"]
 
 
-def plumb_load(disk, flags, until):
+def plumb_load(disk, flags, until, depth=32):
     """The same of plumb."""
-    run = Run([str(PLUMB), "bench", disk.path, "--depth", "32", "--json", *flags, *until], {0, 1})
+    run = Run([str(PLUMB), "bench", disk.path, "--depth", str(depth), "--json", *flags, *until], {0, 1})
     if run.status != 0:
         sys.exit(f"plumb bench ended with status {run.status}")
     total = json.loads(run.output)["result"]["runs"][0]["total"]
@@ -719,9 +719,33 @@ def load_costs(name, disk, rounds, seconds):
             print(f"\n{ours}: {statistics.median(ratios):.3f} of {other}, 95 % interval {low:.3f} to {high:.3f}.")
 
 
-def bench_load(rounds, seconds):
+def load_rates(disk, rounds, seconds):
+    """I/O a second at depths at which a thread waits for single I/O, beside fio's io_uring."""
+    rows = []
+    for depth in (1, 16):
+        tools = {"plumb": lambda: plumb_load(disk, [], UNTIL[plumb_load][0](seconds), depth),
+                 "fio": lambda: fio_load(disk, ["--ioengine=io_uring"], UNTIL[fio_load][0](seconds), depth)}
+        rates = {name: [] for name in tools}
+        for _ in range(rounds):
+            # In another order each time: drift of the machine favours none.
+            for name in random.sample(list(tools), len(tools)):
+                rates[name].append(tools[name]()[2] / 1e3)
+        ratios = [ours / theirs for ours, theirs in zip(rates["plumb"], rates["fio"])]
+        low, high = median_interval(ratios)
+        rows.append([str(depth), spread(rates["plumb"], 0), spread(rates["fio"], 0),
+                     f"{statistics.median(ratios):.3f} (95 % interval {low:.3f}-{high:.3f})"])
+    table(f"Random reads of 4 KiB from a loop device in memory, thousand a second, {rounds} alternations of {seconds} s",
+          ["depth", "plumb bench", "fio io_uring", "plumb / fio, paired"], rows)
+
+
+def bench_load(parts, rounds, seconds):
     if os.geteuid() != 0:
         print("\nload: left out, since loop devices want root")
+        return
+    if "rates" in parts:
+        with LoopDisk() as disk:
+            load_rates(disk, rounds, seconds)
+    if "costs" not in parts:
         return
     with LoopDisk() as disk:
         load_costs("loop on tmpfs", disk, rounds, seconds)
@@ -910,7 +934,7 @@ def main():
     parser.add_argument("--move-rounds", type=int, default=9, help="alternations of moves")
     parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
     parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, "
-                        "watch or one of watch-cost, watch-throughput, watch-peers, watch-app; all without")
+                        "watch or one of watch-cost, watch-throughput, watch-peers, watch-app, load-costs, load-rates; all without")
     arguments = parser.parse_args()
     wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "record", "load", "probe", "move"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
@@ -936,8 +960,9 @@ def main():
         bench_text(arguments.runs, arguments.events // 10)
     if "jumps" in wanted:
         bench_jumps(arguments.runs, arguments.events // 10)
-    if "load" in wanted:
-        bench_load(arguments.load_rounds, arguments.load_seconds)
+    parts = [part for part in ("costs", "rates") if {"load", f"load-{part}"} & set(wanted)]
+    if parts:
+        bench_load(parts, arguments.load_rounds, arguments.load_seconds)
     parts = [part for part in ("cost", "throughput", "peers", "app") if {"watch", f"watch-{part}"} & set(wanted)]
     if parts:
         bench_watch(parts, arguments.watch_rounds, arguments.throughput_rounds, arguments.watch_seconds)
