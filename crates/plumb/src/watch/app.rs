@@ -64,14 +64,16 @@ impl App {
 
     /// The method of observing I/O.
     pub(super) fn how(&self) -> String {
-        let more = match (self.vfs.sees_uring(), self.vfs.sees_mapped()) {
-            (true, true) => ", io_uring and page faults of mapped files",
-            (true, false) => " and io_uring",
-            (false, true) => " and page faults of mapped files",
-            (false, false) => "",
+        let uring = match self.vfs.sees_uring() {
+            true => " and io_uring",
+            false => "",
+        };
+        let mapped = match self.vfs.sees_mapped() {
+            true => "; page faults of mapped files",
+            false => "",
         };
         format!(
-            "vfs layer by {}: system calls{more}",
+            "vfs layer by {}: system calls{uring}{mapped}",
             self.vfs.attached().text()
         )
     }
