@@ -424,10 +424,11 @@ TRACEPOINT("mm_filemap_fault") int fault(u64 *ctx)
 
 	if (!last || *last == place)
 		return 0;
-	*last = place;
 	asker = asker_of_mapping(mapping);
-	if (asker)
-		ADD(asker->faults, 1);
+	if (!asker)
+		return 0;
+	*last = place;
+	ADD(asker->faults, 1);
 	return 0;
 }
 

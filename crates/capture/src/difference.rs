@@ -461,7 +461,7 @@ impl Readings {
                     continue;
                 }
                 // The table of flights is long, and seldom asked for. An I/O may end meanwhile and be kept.
-                let is_kept = || kept_processes(&self.counters).contains(&(index as u32));
+                let is_kept = || is_kept(&self.counters, index as u32);
                 let mut is_in_flight = || {
                     in_flight
                         .get_or_insert_with(|| processes_in_flight(&self.counters))
@@ -552,11 +552,10 @@ fn processes_in_flight(counters: &BlockCounters) -> BTreeSet<u32> {
         .collect()
 }
 
-/// Processes by index that the slowest and the failed I/O name.
-fn kept_processes(counters: &BlockCounters) -> BTreeSet<u32> {
-    // Also of one that is written at this moment.
-    let kept = counters.kept.iter();
-    kept.map(|io| io.process.load(Ordering::Acquire)).collect()
+/// Whether one of the slowest or the failed I/O names a process, by its index.
+fn is_kept(counters: &BlockCounters, process: u32) -> bool {
+    let mut kept = counters.kept.iter();
+    kept.any(|io| io.process.load(Ordering::Acquire) == process)
 }
 
 /// Gives the entry of a process free for another one.

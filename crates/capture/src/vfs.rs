@@ -81,7 +81,7 @@ impl Vfs {
         for &(program, tracepoint) in uring.iter().chain(&calls) {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
-        // The calls count also on a kernel that refuses these.
+        // The calls count also on a kernel that refuses these. The faults come last, since they are the more frequent.
         let mut attach_mapped = |&(program, tracepoint): &AtTracepoint| {
             attach_one(&mut programs, attached, program, tracepoint, btf).is_ok()
         };
@@ -159,8 +159,8 @@ fn of_uring(types: &Types) -> Vec<AtTracepoint> {
 /// The programs for mapped files, if this kernel has the tracepoint of their page faults (6.11 and later).
 fn of_mapped_files(types: &Types) -> &'static [AtTracepoint] {
     const PROGRAMS: &[AtTracepoint] = &[
-        ("fault", "mm_filemap_fault"),
         ("store", "writeback_dirty_folio"),
+        ("fault", "mm_filemap_fault"),
     ];
     let is_there =
         |(_, tracepoint): &AtTracepoint| types.tracepoint_arguments(tracepoint) == Some(2);

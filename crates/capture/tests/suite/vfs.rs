@@ -367,6 +367,15 @@ fn mapped_files_are_unknown() {
     }
 }
 
+/// Whether page faults of files count; they must on a kernel that has their tracepoint.
+fn shows_faults(vfs: &Vfs) -> bool {
+    let types = std::fs::read("/sys/kernel/btf/vmlinux").expect("types of the kernel");
+    let name = b"btf_trace_mm_filemap_fault\0";
+    let is_shown = types.windows(name.len()).any(|part| part == name);
+    assert_eq!(vfs.sees_mapped(), is_shown);
+    is_shown
+}
+
 /// Each touched page has one fault, even if the kernel repeats the fault after the disk gave the page. Each page that is stored to
 /// becomes dirty once. Pages in the page cache cause no fault of the file system.
 #[test]
@@ -378,7 +387,7 @@ fn faults_and_stores_of_mapped_files_are_counted() {
         let file = open(&disk.file(), rustix::fs::OFlags::empty());
         let len = 32 << 20;
         let mut vfs = Vfs::attach(Some(by)).expect("programs that this kernel takes");
-        if !vfs.sees_mapped() {
+        if !shows_faults(&vfs) {
             skip!("Linux before 6.11 shows no page faults of files");
         }
         // SAFETY: a new mapping at an address of the kernel's choice, of a file that nobody shortens.
@@ -468,7 +477,7 @@ fn faults_of_fio() {
     let file = File::open(disk.file()).expect("the file");
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
     let mut vfs = Vfs::attach(None).expect("programs that this kernel takes");
-    if !vfs.sees_mapped() {
+    if !shows_faults(&vfs) {
         skip!("Linux before 6.11 shows no page faults of files");
     }
     let out = run(Command::new("fio")
