@@ -170,13 +170,9 @@ impl Alternation<'_> {
         let began = Instant::now();
         let slots = slots(self.replay.order, self.survey.len_bytes_max, is_ring(means));
         let mut sender: StepSender<'_, E> = StepSender::new(self.replay, self.survey, slots)?;
-        let sending = Sending {
-            speed: self.replay.speed,
-            is_written: self.replay.may_write.is_some(),
-        };
         let mut slices = Slices::new(
             source,
-            sending,
+            self.replay.speed,
             self.survey.counts.events,
             self.comparison.pairs,
         );
@@ -428,14 +424,6 @@ impl Turns {
     }
 }
 
-/// The way in which events are sent.
-#[derive(Clone, Copy)]
-struct Sending {
-    speed: Speed,
-    /// Whether writes are sent too.
-    is_written: bool,
-}
-
 /// Events that are sent together.
 struct Slice {
     /// They bring the device from the other side's state to this one's, and do not count.
@@ -446,20 +434,18 @@ struct Slice {
 
 impl Slice {
     /// Cuts events for full speed in two, with a read or a write that is sent in the lead; a single one counts.
-    fn new(events: &Batch, sending: Sending) -> Slice {
+    fn new(events: &Batch, speed: Speed) -> Slice {
+        // A write that must not be made is sent as a read.
         let is_sent = |row: &usize| {
-            let is_moved = match events.op[*row] {
-                Op::Read => true,
-                Op::Write => sending.is_written,
-                _ => false,
-            };
-            is_moved && events.len_bytes[*row] > 0
+            matches!(events.op[*row], Op::Read | Op::Write) && events.len_bytes[*row] > 0
         };
-        let lead = match (sending.speed, (0..events.len()).find(is_sent)) {
-            (Speed::Max, Some(first)) => (events.len() / LEAD_SHARE).max(first + 1),
+        let mut sent = (0..events.len()).filter(is_sent);
+        let lead = match (speed, sent.next(), sent.next_back()) {
+            (Speed::Max, Some(first), Some(last)) => {
+                (events.len() / LEAD_SHARE).max(first + 1).min(last)
+            }
             _ => 0,
         };
-        let lead = lead.min(events.len().saturating_sub(1));
         Slice {
             lead: copy_rows(events, 0..lead),
             timed: copy_rows(events, lead..events.len()),
@@ -477,7 +463,7 @@ fn copy_rows(events: &Batch, rows: std::ops::Range<usize>) -> Batch {
 /// Slices of a trace, spread evenly over it.
 struct Slices<'s> {
     source: &'s mut dyn EventSource,
-    sending: Sending,
+    speed: Speed,
     batch: Batch,
     row: usize,
     /// Events of a slice.
@@ -488,18 +474,13 @@ struct Slices<'s> {
 }
 
 impl<'s> Slices<'s> {
-    fn new(
-        source: &'s mut dyn EventSource,
-        sending: Sending,
-        events: u64,
-        pairs: u32,
-    ) -> Slices<'s> {
+    fn new(source: &'s mut dyn EventSource, speed: Speed, events: u64, pairs: u32) -> Slices<'s> {
         let pairs = u64::from(pairs.max(1));
         let len = (events / pairs).clamp(*SLICE_EVENTS.start(), *SLICE_EVENTS.end());
         let every = (events / len / pairs).max(1);
         Slices {
             source,
-            sending,
+            speed,
             batch: Batch::default(),
             row: 0,
             len,
@@ -519,7 +500,7 @@ impl<'s> Slices<'s> {
                 return Ok(None);
             }
             if number.is_multiple_of(self.every) {
-                return Ok(Some(Slice::new(&slice, self.sending)));
+                return Ok(Some(Slice::new(&slice, self.speed)));
             }
         }
     }

@@ -110,15 +110,10 @@ impl EventSource for Sevens {
     }
 }
 
-const READS: Sending = Sending {
-    speed: Speed::Max,
-    is_written: false,
-};
-
 fn starts(events: u64, pairs: u32) -> Vec<Vec<u64>> {
     let event = |at: u64| Event::new(at as i64, 0, Layer::Request, Op::Read, at, 512);
     let mut source = Sevens((0..events).map(event).collect());
-    let mut slices = Slices::new(&mut source, READS, events, pairs);
+    let mut slices = Slices::new(&mut source, Speed::Max, events, pairs);
     let mut all = Vec::new();
     while let Some(slice) = slices.next().expect("no error") {
         all.push([slice.lead.start_bytes, slice.timed.start_bytes].concat());
@@ -161,7 +156,7 @@ fn first_events_of_a_slice_lead() {
         let event = |at: u64| Event::new(at as i64, 0, Layer::Request, Op::Read, at, 512);
         let mut batch = Batch::default();
         (0..events).for_each(|at| batch.push(&event(at)));
-        let slice = Slice::new(&batch, READS);
+        let slice = Slice::new(&batch, Speed::Max);
         assert_eq!(slice.lead.start_bytes, (0..leading).collect::<Vec<_>>());
         assert_eq!(
             slice.timed.start_bytes,
@@ -187,26 +182,21 @@ fn an_io_that_is_sent_leads_at_full_speed() {
         }
         batch
     };
-    let writes = Sending {
-        is_written: true,
-        ..READS
-    };
-    let at_their_times = Sending {
-        speed: Speed::Times(1.0),
-        ..READS
-    };
+    let (max, at_their_times) = (Speed::Max, Speed::Times(1.0));
     let (discard, flush) = ((Op::Discard, 4096), (Op::Flush, 0));
     let (read, write) = ((Op::Read, 4096), (Op::Write, 4096));
-    for (ops, sending, leading) in [
-        (vec![discard, flush, read, read], READS, 3),
-        (vec![write, write, read, read], READS, 3),
-        (vec![write, write, read, read], writes, 1),
-        (vec![read, read, read, read], READS, 1),
+    for (ops, speed, leading) in [
+        (vec![discard, flush, read, read], max, 3),
+        (vec![write, write, read, read], max, 1),
+        (vec![read, read, read, read], max, 1),
         (vec![read, read, read, read], at_their_times, 0),
-        (vec![discard, discard], READS, 0),
-        (vec![discard, read], READS, 1),
+        // The I/O that count are reads and writes too.
+        (vec![discard, discard], max, 0),
+        (vec![discard, read], max, 0),
+        (vec![read, discard, discard], max, 0),
+        (vec![read, discard, write, flush], max, 1),
     ] {
-        let slice = Slice::new(&batch(&ops), sending);
+        let slice = Slice::new(&batch(&ops), speed);
         assert_eq!(slice.lead.len(), leading, "{ops:?}");
         assert_eq!(slice.timed.len(), ops.len() - leading, "{ops:?}");
     }
