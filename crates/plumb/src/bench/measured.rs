@@ -127,7 +127,7 @@ pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<report::
     })
 }
 
-/// The mean shares of the processors over some intervals; `None` if none tells.
+/// The mean shares of the processors over some intervals; `None` if none has any.
 fn mean_cpu<'a>(intervals: impl Iterator<Item = &'a report::BenchInterval>) -> Option<report::Cpu> {
     let (mut busy, mut system, mut seconds) = (0.0, 0.0, 0.0);
     for interval in intervals {

@@ -93,12 +93,11 @@ fn intervals_and_summary() {
 }
 
 /// Share of the time in which the only target's threads ran on a processor or waited for one.
-fn processor_share(json: &Value) -> f64 {
-    let share = &json["result"]["runs"][0]["targets"][0]["processor_share"];
-    share.as_f64().unwrap_or(f64::NAN)
+fn processor_share(json: &Value) -> Option<f64> {
+    json["result"]["runs"][0]["targets"][0]["processor_share"].as_f64()
 }
 
-/// Reads from memory never wait, so the thread that calls for them is always busy, also beside other load.
+/// Reads from memory never wait, so the thread that calls for them is always busy, also beside other programs.
 #[test]
 fn a_disk_in_memory_is_limited_by_the_processor() {
     let shm = Path::new("/dev/shm");
@@ -107,12 +106,20 @@ fn a_disk_in_memory_is_limited_by_the_processor() {
     }
     let target = shm.join(format!("plumb-bench-memory-{}", std::process::id()));
     fs::write(&target, vec![7; 8 << 20]).expect("room for a file");
-    let flags = "--engine blocking --for 600ms --interval 200ms --warmup 200ms";
+    let flags = "--engine blocking --for 1s --interval 500ms --warmup 200ms";
+    let machine = plumb_testkit::Machine::watched();
     let ran = bench(&target, flags);
     let json = bench(&target, &format!("{flags} --json"));
     fs::remove_file(&target).expect("a file");
+    let Some(share) = processor_share(&json.ends(0).json()) else {
+        plumb_testkit::skip!("the kernel counts no time of threads");
+    };
+    // The share lacks the time that a hypervisor takes.
+    match machine.was_busy() {
+        Some(why) if share < 0.9 => plumb_testkit::undecided!(why),
+        _ => assert!(share >= 0.9, "{}", json.out),
+    }
     ran.ends(0).says("note: the processor was the limit");
-    assert!(processor_share(&json.ends(0).json()) >= 0.9, "{}", json.out);
 }
 
 /// Threads that wait 1 ms for each I/O are not the limit; all processors may be, if others keep them busy.
@@ -120,11 +127,13 @@ fn a_disk_in_memory_is_limited_by_the_processor() {
 fn a_slow_disk_is_not_limited_by_the_processor() {
     require!(Tool("nbdkit"), Tool("nbdfuse"));
     let disk = SlowDisk::new(8 << 20, "1ms");
-    let flags = "--for 600ms --interval 200ms --warmup 200ms";
+    let flags = "--for 1s --interval 500ms --warmup 200ms";
     let machine = plumb_testkit::Machine::watched();
     let ran = bench(disk.path(), flags);
     let json = bench(disk.path(), &format!("{flags} --json"));
-    let share = processor_share(&json.json());
+    let Some(share) = processor_share(&json.json()) else {
+        plumb_testkit::skip!("the kernel counts no time of threads");
+    };
     assert!(share > 0.0, "{}", json.out);
     let names_threads = share >= 0.5 || ran.out.contains("the threads that sent I/O");
     let is_limited = names_threads || ran.out.contains("the processor was the limit");

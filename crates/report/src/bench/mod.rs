@@ -51,7 +51,7 @@ pub struct BenchRun {
     pub intervals: Vec<BenchInterval>,
     /// Over the intervals behind the first, or behind the warm-up; `None` without such intervals, and for one run only.
     pub average: Option<Average>,
-    /// The processors of the host in the measurement; `None` where the kernel does not tell.
+    /// The processors of the host in the measurement; `None` if the kernel does not report them.
     pub cpu: Option<Cpu>,
     /// All jobs together.
     pub total: Measurement,
@@ -89,7 +89,7 @@ pub struct BenchInterval {
     pub read_share: Option<f64>,
     /// Mean number of I/O in flight; of a part of an interval too high, since it has the whole time of I/O that began earlier.
     pub in_flight_mean: f64,
-    /// Share of all processors' time that the host spent busy, and in the kernel; `None` where it does not tell.
+    /// Share of all processors' time that the host spent busy, and in the kernel; `None` if it does not report them.
     pub cpu: Option<Cpu>,
 }
 
