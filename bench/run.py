@@ -565,7 +565,7 @@ def cached_reads(cached, seconds):
 def watch_app(cached, rounds, seconds):
     """The cost of a call: cached reads, since no disk hides the time of the programs."""
     tools = {
-        "an empty program at the end of each call": ["bpftrace", "-e", "rawtracepoint:sys_exit { }"],
+        "an empty program at the end of each call": ["bpftrace", "-e", "tracepoint:raw_syscalls:sys_exit { }"],
         "plumb watch --app": [str(PLUMB), "watch", "--app", cached.name, "--json", "--interval", "1s", "--fail-on", "none"],
         "bpftrace, calls and bytes of pread64": ["bpftrace", "-e", BPFTRACE_CALLS],
     }
