@@ -13,6 +13,12 @@ use crate::wait;
 
 /// The nodes of hidden devices, in a directory for each process and device.
 const HIDDEN: &str = "/dev/plumb-hidden";
+/// Settings of the queue of a loop device, as the kernel makes them.
+const QUEUE: [(&str, &str); 3] = [
+    ("nr_requests", "128"),
+    ("max_sectors_kb", "1280"),
+    ("nomerges", "0"),
+];
 /// Time for programs that look at every new device to close it again.
 const LOOKS: Duration = Duration::from_secs(60);
 
@@ -48,7 +54,16 @@ impl LoopDevice {
                 device.partitions().is_empty()
             }
         });
+        device.reset_queue();
         device
+    }
+
+    /// A loop device keeps the settings of its earlier use, also of a test that was killed. One that the kernel refuses stays: it may have
+    /// another limit.
+    fn reset_queue(&self) {
+        for (name, value) in QUEUE {
+            let _ = fs::write(format!("/sys/block/{}/queue/{name}", self.name), value);
+        }
     }
 
     /// As [`LoopDevice::attach`], with the node moved to a directory where no program looks for devices, and after every
