@@ -298,7 +298,7 @@ fn a_recording_ends_where_its_file_is_full() {
         ],
     );
     let sent = fio(disk.path(), "randread", 300_007);
-    let result = recording.ends(0);
+    let result = recording.ends_by_itself();
     assert_eq!(result["ended"], "as the file is full");
     let in_file = read(&file).events.len() as u64;
     assert!(
@@ -351,7 +351,7 @@ fn a_recording_takes_at_most_a_quarter_of_the_free_space() {
     let file = place.join("trace.parquet");
     let recording = Recording::begin(&file, &["-o", &file.display().to_string(), &disk.name()]);
     fio(disk.path(), "randread", 600_011);
-    let result = recording.ends(0);
+    let result = recording.ends_by_itself();
     assert_eq!(
         result["ended"],
         "as the file has taken a quarter of the free space"
