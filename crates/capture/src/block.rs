@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aya::Btf;
-use plumb_profile::answers::Answers;
 use plumb_profile::{Settings, SingleIo};
 use plumb_trace::Layer;
 
-use crate::devices::{disk_of_number, disks, is_bio_based, name_of, names_below};
+use crate::devices::{disks, is_bio_based, name_of, names_below};
 use crate::error::CaptureError;
 use crate::filter::Filter;
 use crate::kernel::Types;
@@ -16,7 +15,7 @@ use crate::layer::{Wanted, WatchedLayer, places};
 use crate::program::{Attached, cheapest};
 use crate::reading::Reading;
 use crate::sender_names::SenderNames;
-use crate::silence::{Silence, Silences};
+use crate::silence::Silences;
 use crate::tracefs::Tracefs;
 
 /// From here on a silence is worth looking for the I/O that wait.
@@ -263,37 +262,15 @@ impl BlockWatch {
             return;
         }
         let devices = self.options.devices.clone();
-        for (dev, silence) in self.silences.read() {
-            let is_watched = match devices.is_empty() {
-                true => disk_of_number(dev) == dev,
-                false => devices.contains(&dev),
-            };
+        for (dev, silence) in self.silences.read(&devices) {
             let is_late = self.is_end || silence.present >= LONG;
-            if is_watched {
-                let oldest = (silence.in_flight > 0 && is_late).then(|| self.oldest(dev));
-                self.add_answer(reading, dev, silence, oldest.flatten());
-            }
+            let oldest = (silence.in_flight > 0 && is_late).then(|| self.oldest(dev));
+            let layer = self.options.layers.layer_of(dev);
+            let table = || self.options.tables.table().unwrap_or_default();
+            let profile = reading.profiles.entry(&name_of(dev).name, layer, table);
+            let answers = profile.answers.get_or_insert_default();
+            silence.add_to(answers, oldest.flatten());
         }
-    }
-
-    fn add_answer(
-        &self,
-        reading: &mut Reading,
-        dev: u32,
-        silence: Silence,
-        oldest: Option<SingleIo>,
-    ) {
-        let layer = self.options.layers.layer_of(dev);
-        let table = || self.options.tables.table().unwrap_or_default();
-        let profile = reading.profiles.entry(&name_of(dev).name, layer, table);
-        let answers = profile.answers.get_or_insert_default();
-        **answers = Answers {
-            in_flight: silence.in_flight,
-            longest_silence_ns: silence.longest.as_nanos() as u64,
-            present_silence_ns: silence.present.as_nanos() as u64,
-            oldest,
-            ..std::mem::take(answers)
-        };
     }
 
     fn oldest(&mut self, dev: u32) -> Option<SingleIo> {

@@ -30,5 +30,5 @@ pub use error::CaptureError;
 pub use filter::Filter;
 pub use program::Attached;
 pub use reading::{ALIGNMENTS, Misses, Process, Reading, alignment_of};
-pub use record::{Batches, DiskTally, PIDS_MAX, Record, RecordOptions, Recorder};
+pub use record::{Batches, DiskAnswers, DiskTally, PIDS_MAX, Record, RecordOptions, Recorder};
 pub use vfs::{Vfs, write_out};

@@ -6,7 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use crate::devices::packed;
+use plumb_profile::answers::{Answers, SingleIo};
+
+use crate::devices::{disk_of_number, packed};
 
 /// The kernel's counters of all disks and partitions.
 const DISKSTATS: &str = "/proc/diskstats";
@@ -29,6 +31,19 @@ pub(crate) struct Silence {
     pub(crate) in_flight: u64,
     pub(crate) longest: Duration,
     pub(crate) present: Duration,
+}
+
+impl Silence {
+    /// Adds it to the answers of the device.
+    pub(crate) fn add_to(self, answers: &mut Answers, oldest: Option<SingleIo>) {
+        *answers = Answers {
+            in_flight: self.in_flight,
+            longest_silence_ns: self.longest.as_nanos() as u64,
+            present_silence_ns: self.present.as_nanos() as u64,
+            oldest,
+            ..std::mem::take(answers)
+        };
+    }
 }
 
 #[derive(Default)]
@@ -73,11 +88,16 @@ impl Silences {
         }
     }
 
-    /// The silence of each device that had I/O in flight at any look, the longest one since the last reading. A device that went away
-    /// is in one more reading.
-    pub(crate) fn read(&mut self) -> Vec<(u32, Silence)> {
+    /// The silence of each of these devices that had I/O in flight at any look, the longest one since the last reading; without a list,
+    /// of each disk. A device that went away is in one more reading.
+    pub(crate) fn read(&mut self, devices: &[u32]) -> Vec<(u32, Silence)> {
         self.look(Instant::now());
-        self.take()
+        let mut silences = self.take();
+        silences.retain(|(dev, _)| match devices.is_empty() {
+            true => disk_of_number(*dev) == *dev,
+            false => devices.contains(dev),
+        });
+        silences
     }
 
     fn take(&mut self) -> Vec<(u32, Silence)> {

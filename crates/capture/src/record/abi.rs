@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use plumb_profile::answers::IoError;
 use plumb_trace::{Layer, flags};
 
 /// Constants of the header.
@@ -40,8 +41,8 @@ pub struct Record {
     pub tgid: u32,
     /// Thread, 0 unknown.
     pub thread: u32,
-    /// Whether it failed.
-    pub failed: bool,
+    /// Why it failed, if it did.
+    pub error: Option<IoError>,
 }
 
 impl Record {
@@ -66,8 +67,16 @@ impl Record {
             op_flags: op_flags & !(IS_BIO as u32),
             tgid: word(72)?,
             thread: word(80)?,
-            failed: word(76)? != 0,
+            error: IoError::from_kernel(word(76)?.cast_signed()),
         })
+    }
+
+    /// First byte on the disk. A flush has no place: its sector has any value that the driver left there.
+    pub(crate) fn start_bytes(&self) -> u64 {
+        match self.len_bytes {
+            0 => 0,
+            _ => self.sector << 9,
+        }
     }
 }
 

@@ -47,19 +47,13 @@ impl Batches {
 
     fn event(&mut self, record: &Record) -> Event {
         let time = |ns: Option<u64>| ns.and_then(|ns| i64::try_from(ns).ok());
-        // A flush has no place: its sector has any value that the driver left there.
-        let start_bytes = if record.len_bytes == 0 {
-            0
-        } else {
-            record.sector << 9
-        };
         Event {
             time_ns: record.issued_ns.cast_signed(),
             device: self.device(record),
             layer: record.layer,
             op: Op::from_code(record.op_flags as u8).unwrap_or(Op::Other),
             flags: flags_of(record),
-            start_bytes,
+            start_bytes: record.start_bytes(),
             len_bytes: u64::from(record.len_bytes),
             queue_ns: time(record.queue_ns),
             device_ns: time(record.device_ns),
@@ -127,5 +121,9 @@ impl Batches {
 }
 
 fn flags_of(record: &Record) -> i32 {
-    (record.op_flags >> 8).cast_signed() | if record.failed { flags::FAILED } else { 0 }
+    let failed = match record.error {
+        Some(_) => flags::FAILED,
+        None => 0,
+    };
+    (record.op_flags >> 8).cast_signed() | failed
 }

@@ -49,10 +49,10 @@ impl Held {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn record(issued_ns: u64) -> Record {
+    pub(crate) fn record(issued_ns: u64) -> Record {
         Record {
             layer: plumb_trace::Layer::Request,
             issued_ns,
@@ -67,7 +67,7 @@ mod tests {
             op_flags: 0,
             tgid: 0,
             thread: 0,
-            failed: false,
+            error: None,
         }
     }
 

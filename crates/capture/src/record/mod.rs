@@ -4,6 +4,7 @@
 //! completion and are passed on in that of issue, see [`held`].
 
 pub(crate) mod abi;
+mod answers;
 mod batches;
 mod held;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use aya::maps::{Array, MapData, RingBuf};
 use aya::{Btf, Ebpf};
 use plumb_geometry::SmallSort;
+use plumb_profile::answers::Answers;
 use plumb_trace::{Layer, Op};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -22,8 +24,11 @@ use crate::error::CaptureError;
 use crate::kernel::Types;
 use crate::layer::{Attachment, BIO_FLIGHTS};
 use crate::program::{Attached, Object, attach_one, cheapest, mix, shared, skipped_calls};
+use crate::sender_names::SenderNames;
 use crate::shared::Shared;
+use crate::silence::Silences;
 pub use abi::Record;
+use answers::KeptIos;
 pub use batches::Batches;
 use held::Held;
 
@@ -123,6 +128,20 @@ pub struct Recorder {
     open_at_end: u64,
     /// Of programs that are detached.
     skipped_calls: u64,
+    silences: Silences,
+    kept: KeptIos,
+    options: RecordOptions,
+}
+
+/// How a disk answered until the end of the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskAnswers {
+    /// The disk.
+    pub device: String,
+    /// Layer at which it was recorded.
+    pub layer: Layer,
+    /// Its answers.
+    pub answers: Answers,
 }
 
 impl Recorder {
@@ -167,6 +186,9 @@ impl Recorder {
             settled_ns: None,
             open_at_end: 0,
             skipped_calls: 0,
+            silences: Silences::new(),
+            kept: KeptIos::default(),
+            options: options.clone(),
             programs: None,
         };
         for (program, tracepoint) in places {
@@ -199,6 +221,7 @@ impl Recorder {
 
     /// Reads completed I/O. If `ready` is empty, it gets all I/O that nothing older can precede, in the order of issue.
     pub fn read(&mut self, ready: &mut Vec<Record>) {
+        self.silences.keep_up();
         let is_drained = self.drain();
         let now = Recorder::now_ns();
         if ready.is_empty() && (self.held.room() == 0 || (is_drained && self.settled_ns.is_some()))
@@ -216,8 +239,8 @@ impl Recorder {
         }
     }
 
-    /// Detaches the programs and passes on everything left, including I/O in flight.
-    pub fn finish(&mut self, ready: &mut Vec<Record>) {
+    /// Detaches the programs and passes on everything left, including I/O in flight. Returns how each disk answered.
+    pub fn finish(&mut self, ready: &mut Vec<Record>) -> Vec<DiskAnswers> {
         if let Some(programs) = self.programs.take() {
             self.skipped_calls = skipped_calls(&programs);
             drop(programs);
@@ -226,16 +249,39 @@ impl Recorder {
         while !self.drain() {
             self.held.release(0, ready);
         }
-        for record in self
-            .opens
-            .iter()
-            .flat_map(|opens| opens.iter())
-            .filter_map(abi::Open::record)
-        {
-            self.open_at_end += 1;
-            self.held.push(record);
-        }
+        let opens = self.opens.iter().flat_map(|opens| opens.iter());
+        let open: Vec<Record> = opens.filter_map(abi::Open::record).collect();
+        self.open_at_end = open.len() as u64;
+        let answers = self.answers(&open);
+        open.into_iter().for_each(|record| self.held.push(record));
         self.held.release(u64::MAX, ready);
+        answers
+    }
+
+    /// How each disk answered, with the times in which it was silent. They are those of all I/O, so that a recording of some I/O has none.
+    fn answers(&mut self, open: &[Record]) -> Vec<DiskAnswers> {
+        let RecordOptions {
+            devices,
+            ops,
+            pids,
+            layers,
+            ..
+        } = &self.options;
+        let mut names = SenderNames::new(false);
+        let mut all = self.kept.answers(open, Recorder::now_ns(), &mut names);
+        if ops.is_empty() && pids.is_empty() {
+            for (dev, silence) in self.silences.read(devices) {
+                let answers = all.entry((dev, layers.layer_of(dev))).or_default();
+                let oldest = answers.oldest.take();
+                silence.add_to(answers, oldest);
+            }
+        }
+        let named = all.into_iter().map(|((dev, layer), answers)| DiskAnswers {
+            device: name_of(dev).name,
+            layer,
+            answers,
+        });
+        named.collect()
     }
 
     /// Takes records out of the ring buffer; whether none was left there, for it stops where there is no room for more.
@@ -245,6 +291,7 @@ impl Recorder {
                 return true;
             };
             if let Some(record) = Record::decode(&bytes) {
+                self.kept.add(&record);
                 self.held.push(record);
             }
         }

@@ -1,0 +1,171 @@
+//! The slowest and the failed I/O of each disk, as a recording meets them.
+
+use std::collections::BTreeMap;
+
+use plumb_geometry::SmallSort;
+use plumb_profile::answers::{Answers, KEPT, Sender, SingleIo};
+use plumb_trace::{Layer, Op};
+
+use super::abi::Record;
+use crate::sender_names::SenderNames;
+
+/// A disk at the layer at which it is recorded.
+pub(crate) type Place = (u32, Layer);
+
+/// The I/O of a disk that are kept.
+#[derive(Default)]
+struct Kept {
+    slowest: Vec<Record>,
+    /// A faster one is not among the slowest.
+    slowest_ns_min: u64,
+    failed: Vec<Record>,
+}
+
+/// The I/O of all disks that are kept.
+#[derive(Default)]
+pub(crate) struct KeptIos {
+    disks: Vec<Kept>,
+    places: BTreeMap<Place, usize>,
+    /// The place of the last I/O, which mostly is that of the next one too.
+    last: Option<(Place, usize)>,
+}
+
+impl KeptIos {
+    /// Keeps an I/O that completed if it is slow or failed.
+    pub(crate) fn add(&mut self, record: &Record) {
+        let Some(device_ns) = record.device_ns else {
+            return;
+        };
+        let kept = self.of((record.disk, record.layer));
+        if record.error.is_some() && kept.failed.len() < KEPT {
+            kept.failed.push(*record);
+        }
+        if device_ns > kept.slowest_ns_min {
+            kept.keep_slow(*record);
+        }
+    }
+
+    fn of(&mut self, place: Place) -> &mut Kept {
+        let index = match self.last {
+            Some((last, index)) if last == place => index,
+            _ => *self.places.entry(place).or_insert(self.disks.len()),
+        };
+        self.last = Some((place, index));
+        if index == self.disks.len() {
+            self.disks.push(Kept::default());
+        }
+        &mut self.disks[index]
+    }
+
+    /// The answers of each disk, with the oldest of these I/O in flight.
+    pub(crate) fn answers(
+        &self,
+        open: &[Record],
+        now_ns: u64,
+        names: &mut SenderNames,
+    ) -> BTreeMap<Place, Answers> {
+        let mut all: BTreeMap<Place, Answers> = BTreeMap::new();
+        for (place, index) in &self.places {
+            let Kept {
+                slowest, failed, ..
+            } = &self.disks[*index];
+            let answers = all.entry(*place).or_default();
+            let mut single = |record: &Record| completed(record, names);
+            answers.slowest = slowest.iter().filter_map(&mut single).collect();
+            answers.slowest.small_sort_by(|a, b| b.cmp(a));
+            answers.failed = failed.iter().filter_map(&mut single).collect();
+            answers.failed.small_sort_by_key(|io| io.at_ns);
+        }
+        for record in open {
+            let oldest = &mut all.entry((record.disk, record.layer)).or_default().oldest;
+            let age_ns = now_ns.saturating_sub(record.issued_ns);
+            if oldest.as_ref().is_none_or(|oldest| age_ns > oldest.ns) {
+                *oldest = single(record, age_ns, now_ns, names);
+            }
+        }
+        all
+    }
+}
+
+impl Kept {
+    /// Puts an I/O among the slowest, in the place of the fastest of them if there is no room.
+    fn keep_slow(&mut self, record: Record) {
+        self.slowest.push(record);
+        self.slowest
+            .small_sort_by_key(|kept| std::cmp::Reverse(kept.device_ns));
+        self.slowest.truncate(KEPT);
+        if let [.., fastest] = self.slowest.as_slice()
+            && self.slowest.len() == KEPT
+        {
+            self.slowest_ns_min = fastest.device_ns.unwrap_or(0);
+        }
+    }
+}
+
+fn completed(record: &Record, names: &mut SenderNames) -> Option<SingleIo> {
+    let device_ns = record.device_ns?;
+    single(
+        record,
+        device_ns,
+        record.issued_ns.saturating_add(device_ns),
+        names,
+    )
+}
+
+/// The I/O of a record; `None` for an operation without a code.
+fn single(record: &Record, ns: u64, at_ns: u64, names: &mut SenderNames) -> Option<SingleIo> {
+    let comm = record.comm.split(|&letter| letter == 0).next()?;
+    let sender = (record.tgid > 0).then(|| Sender {
+        comm: String::from_utf8_lossy(comm).into_owned(),
+        pid: record.tgid,
+        cgroup: names.cgroup(record.cgroup),
+    });
+    Some(SingleIo {
+        ns,
+        at_ns,
+        op: Op::from_code(record.op_flags as u8)?,
+        start_bytes: record.start_bytes(),
+        len_bytes: u64::from(record.len_bytes),
+        sender,
+        file: None,
+        error: record.error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_profile::answers::IoError;
+
+    use super::*;
+    use crate::record::held::tests::record;
+
+    #[test]
+    fn the_slowest_and_the_first_failed_are_kept() {
+        let mut kept = KeptIos::default();
+        for number in 0..100_u64 {
+            // 37 and 100 have no common divisor: each latency is there once, in no order.
+            let device_ns = (number * 37) % 100 + 1;
+            kept.add(&Record {
+                disk: (number % 2) as u32,
+                device_ns: Some(device_ns),
+                error: (number % 10 < 2).then_some(IoError::Medium),
+                ..record(number)
+            });
+        }
+        let mut names = SenderNames::new(false);
+        let open = [5, 3, 9].map(record);
+        let answers = kept.answers(&open, 1_000, &mut names);
+        assert_eq!(answers.len(), 2);
+        let of = |disk| &answers[&(disk, Layer::Request)];
+        let times = |disk| of(disk).slowest.iter().map(|io| io.ns).collect::<Vec<_>>();
+        // Even numbers have odd latencies.
+        assert_eq!(times(0), [99, 97, 95, 93, 91, 89, 87, 85]);
+        assert_eq!(times(1), [100, 98, 96, 94, 92, 90, 88, 86]);
+        let failed: Vec<u64> = of(1).failed.iter().map(|io| io.at_ns - io.ns).collect();
+        let expected: Vec<u64> = (0..8).map(|round| 10 * round + 1).collect();
+        assert_eq!(failed, expected);
+        assert_eq!(of(0).failed[0].error, Some(IoError::Medium));
+        let oldest = of(0).oldest.as_ref().map(|io| (io.ns, io.at_ns));
+        assert_eq!((oldest, &of(1).oldest), (Some((997, 1_000)), &None));
+    }
+}
