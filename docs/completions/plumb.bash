@@ -1647,7 +1647,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__record)
-            opts="-o -h -V --output --duration --max-size --files --buffer --layer --op --pid --json --help --version"
+            opts="-o -h -V --output --duration --max-size --files --buffer --layer --op --pid --json --fail-on --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1687,6 +1687,10 @@ _plumb() {
                     ;;
                 --pid)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "note warning critical none" -- "${cur}"))
                     return 0
                     ;;
                 *)

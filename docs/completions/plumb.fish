@@ -166,6 +166,10 @@ request\t'Requests, as the driver of a disk receives them'
 bio\t'Bios, as a disk receives them, before they are merged and split'"
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l pid -d 'Only I/O of these processes, by number; at most 16' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
+warning\t'Warnings and worse'
+critical\t'Only critical ones'
+none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s V -l version -d 'Print version'

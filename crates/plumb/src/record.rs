@@ -10,11 +10,14 @@ use std::sync::mpsc::{
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use plumb_capture::{Batches, DiskTally, PIDS_MAX, RecordOptions, Recorder};
+use plumb_capture::{Batches, DiskAnswers, DiskTally, PIDS_MAX, RecordOptions, Recorder};
+use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose_answers};
 use plumb_geometry::group_digits;
+use plumb_profile::{Collector, ProfileSet};
 use plumb_quoting::Command;
 use plumb_report::format::bytes;
 use plumb_report::record::{self as report, Recorded, RecordedDevice};
+use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 
@@ -88,14 +91,19 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     let recorder = Recorder::attach(&options).map_err(refused)?;
     privilege::drop_all(std::slice::from_ref(&args.output))?;
     let mut session = RecordSession::new(recorder, args.devices.is_empty());
-    let mut files = Files::begin(args, &session.info())?;
+    let questions = Questions::default();
+    let mut sink = Sink {
+        files: Files::begin(args, &session.info())?,
+        collector: Collector::new(&questions.settings())
+            .map_err(|error| Failure::failed(&error))?,
+    };
     let state = SharedState::default();
     let began = Instant::now();
     let mut why = std::thread::scope(|scope| {
         let (parts, taken) = sync_channel::<RecordPart>(QUEUE);
         let (spare, emptied) = channel::<Batch>();
-        let (files, state) = (&mut files, &state);
-        let writer = scope.spawn(move || write(files, &taken, &spare, state, began));
+        let (sink, state) = (&mut sink, &state);
+        let writer = scope.spawn(move || sink.write(&taken, &spare, state, began));
         let why = session.record(args, &parts, &emptied, state, &ended, began);
         drop(parts);
         let written = writer
@@ -103,51 +111,67 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written.map(|()| why)
     })?;
+    let Sink {
+        mut files,
+        collector,
+    } = sink;
     if files.is_full() {
         why = files.why_full();
     }
-    files.end(&session.info(), began.elapsed())?;
-    session.report(args, files, why, began.elapsed())
+    let info = session.info();
+    files.end(&info, began.elapsed())?;
+    let diagnosis = session.judge(collector.finish(&info), &questions);
+    session.report(args, files, why, began.elapsed(), &diagnosis)
 }
 
-/// Takes batches until no more come, and gives them back empty.
-fn write(
-    files: &mut Files,
-    parts: &Receiver<RecordPart>,
-    spare: &mpsc::Sender<Batch>,
-    state: &SharedState,
-    began: Instant,
-) -> Result<(), Failure> {
-    let none = Batch::default();
-    let mut last: Option<Arc<SourceInfo>> = None;
-    let mut looked = Instant::now();
-    loop {
-        let written = match parts.recv_timeout(WRITER_TICK) {
-            Ok(RecordPart { batch, info }) => {
-                let written = files.write(&batch, &info, began.elapsed());
-                last = Some(info);
-                // Nobody takes it any more at the end.
-                let _ = spare.send(batch);
-                written
+/// The receiver of the events: it writes and counts them.
+struct Sink {
+    files: Files,
+    collector: Collector,
+}
+
+impl Sink {
+    /// Takes batches until no more come, and gives them back empty.
+    fn write(
+        &mut self,
+        parts: &Receiver<RecordPart>,
+        spare: &mpsc::Sender<Batch>,
+        state: &SharedState,
+        began: Instant,
+    ) -> Result<(), Failure> {
+        let Sink { files, collector } = self;
+        let none = Batch::default();
+        let mut last: Option<Arc<SourceInfo>> = None;
+        let mut looked = Instant::now();
+        loop {
+            let written = match parts.recv_timeout(WRITER_TICK) {
+                Ok(RecordPart { batch, info }) => {
+                    collector.fold(&batch);
+                    let written = files.write(&batch, &info, began.elapsed());
+                    last = Some(info);
+                    // Nobody takes it any more at the end.
+                    let _ = spare.send(batch);
+                    written
+                }
+                Err(RecvTimeoutError::Timeout) => last
+                    .as_ref()
+                    .map_or(Ok(()), |info| files.write(&none, info, began.elapsed())),
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            let written = written.and_then(|()| match looked.elapsed() >= WRITER_TICK {
+                true => {
+                    looked = Instant::now();
+                    files.must_be_there()
+                }
+                false => Ok(()),
+            });
+            state.events.store(files.events(), Ordering::Relaxed);
+            state.bytes.store(files.bytes(), Ordering::Relaxed);
+            if written.is_err() || files.is_full() {
+                state.is_over.store(true, Ordering::Relaxed);
             }
-            Err(RecvTimeoutError::Timeout) => last
-                .as_ref()
-                .map_or(Ok(()), |info| files.write(&none, info, began.elapsed())),
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
-        };
-        let written = written.and_then(|()| match looked.elapsed() >= WRITER_TICK {
-            true => {
-                looked = Instant::now();
-                files.must_be_there()
-            }
-            false => Ok(()),
-        });
-        state.events.store(files.events(), Ordering::Relaxed);
-        state.bytes.store(files.bytes(), Ordering::Relaxed);
-        if written.is_err() || files.is_full() {
-            state.is_over.store(true, Ordering::Relaxed);
+            written?;
         }
-        written?;
     }
 }
 
@@ -161,6 +185,8 @@ struct RecordSession {
     how: String,
     unix_ns_at_zero: Option<i64>,
     told: Option<(Instant, Arc<SourceInfo>)>,
+    /// How each disk answered; none before the end.
+    answers: Vec<DiskAnswers>,
 }
 
 impl RecordSession {
@@ -180,6 +206,7 @@ impl RecordSession {
             how,
             unix_ns_at_zero,
             told: None,
+            answers: Vec::new(),
         }
     }
 
@@ -216,7 +243,7 @@ impl RecordSession {
                 break "after its time";
             }
         };
-        self.recorder.finish(&mut ready);
+        self.answers = self.recorder.finish(&mut ready);
         self.send(&mut ready, emptied, |part| {
             parts.send(part).err().map(|refused| refused.0.batch)
         });
@@ -318,6 +345,21 @@ impl RecordSession {
         notes
     }
 
+    /// Judges how the disks answered. A disk may have answered nothing.
+    fn judge(&mut self, mut profiles: ProfileSet, questions: &Questions) -> Diagnosis {
+        for of_disk in self.answers.drain(..) {
+            let table = || questions.settings().table().unwrap_or_default();
+            let profile = profiles.entry(&of_disk.device, of_disk.layer, table);
+            profile.answers = Some(Box::new(of_disk.answers));
+        }
+        let mut diagnosis = Diagnosis::default();
+        for profile in profiles.iter() {
+            let analysis = analyze(profile, None, questions);
+            diagnosis.absorb(diagnose_answers(profile, &analysis, questions));
+        }
+        diagnosis
+    }
+
     /// Prints the result.
     fn report(
         self,
@@ -325,6 +367,7 @@ impl RecordSession {
         files: Files,
         ended: &'static str,
         span: Duration,
+        diagnosis: &Diagnosis,
     ) -> Result<Exit, Failure> {
         let tallies = self.recorder.tallies();
         let notes = self.notes(&tallies);
@@ -332,6 +375,14 @@ impl RecordSession {
         let lost = self.recorder.lost() + self.recorder.unlisted();
         let (ios, after_the_end) = (files.events(), files.refused());
         let files = files.into_list();
+        let worst = diagnosis.worst();
+        let outcome = if worst.is_some_and(|worst| args.fail_on.covers(worst)) {
+            Outcome::Findings
+        } else if lost > 0 {
+            Outcome::Unknown(WhyUnknown::NotWatched)
+        } else {
+            Outcome::Clean
+        };
         let recorded = Recorded {
             seconds: span.as_secs_f64(),
             ended,
@@ -345,6 +396,8 @@ impl RecordSession {
             out_of_order: self.recorder.late(),
             skipped_calls: self.recorder.skipped_calls(),
             notes: &notes[1..],
+            diagnosis,
+            outcome,
         };
         let shown = match args.json {
             true => {
@@ -352,7 +405,7 @@ impl RecordSession {
                     .map_err(|error| Failure::failed(&error))?
                     + "\n"
             }
-            false => output::drawn(report::text(&recorded, output::paper(ColorChoice::Never))),
+            false => output::drawn(report::text(&recorded, output::paper(ColorChoice::Auto))),
         };
         output::print(&shown)?;
         if lost > 0 && !args.json {
@@ -361,7 +414,7 @@ impl RecordSession {
                 larger(args.buffer)
             );
         }
-        Ok(if lost > 0 { Exit::Unknown } else { Exit::Clean })
+        Ok(outcome.into())
     }
 }
 

@@ -1,11 +1,14 @@
 //! The result of a recording, as text and JSON.
 
+use plumb_diagnose::Diagnosis;
 use serde::Serialize;
 
+use crate::brief;
 use crate::format::{bytes, count};
-use crate::json::Document;
+use crate::json::{Document, findings};
 use crate::run::Run;
 use crate::text::{Page, Paper};
+use crate::verdict::{Grounds, Outcome, Verdict};
 
 /// A recording that has ended.
 #[derive(Debug, Serialize)]
@@ -34,6 +37,31 @@ pub struct Recorded<'a> {
     pub skipped_calls: u64,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
+    /// Findings on the answers of the disks: whether they fail I/O, leave them waiting, or have more than they can serve.
+    #[serde(skip)]
+    pub diagnosis: &'a Diagnosis,
+    /// The result. The exit status follows it.
+    #[serde(skip)]
+    pub outcome: Outcome,
+}
+
+impl Recorded<'_> {
+    /// The verdict on the disks if there is a finding. The places of the I/O are judged when the file is analyzed, so that a recording
+    /// without a finding has no verdict.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        let grounds = Grounds {
+            outcome: self.outcome,
+            findings: &self.diagnosis.findings,
+            accepted: 0,
+            scope: format!("{} I/O recorded", count(self.ios)),
+            fit: None,
+            unknown: None,
+            unread: None,
+            has_accepted_unseen: false,
+        };
+        (!self.diagnosis.findings.is_empty()).then(|| grounds.verdict())
+    }
 }
 
 /// A file of a recording.
@@ -81,8 +109,8 @@ pub fn json(run: &Run, recorded: &Recorded<'_>) -> Result<String, serde_json::Er
         schema: "plumb.record/2",
         run,
         inputs: Vec::<()>::new(),
-        verdict: None,
-        findings: Vec::new(),
+        verdict: recorded.verdict(),
+        findings: findings(&recorded.diagnosis.findings),
         result: recorded,
     })
 }
@@ -90,6 +118,22 @@ pub fn json(run: &Run, recorded: &Recorded<'_>) -> Result<String, serde_json::Er
 /// The same for a person.
 #[must_use]
 pub fn text(recorded: &Recorded<'_>, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
+    match recorded.verdict() {
+        None => recording(&mut page, recorded),
+        Some(verdict) => {
+            let findings = &recorded.diagnosis.findings;
+            brief::lines(&mut page, &verdict, recorded.outcome, findings, |page| {
+                page.gap();
+                recording(page, recorded);
+            });
+        }
+    }
+    page.text
+}
+
+/// The files, and everything that a reader of them must know.
+fn recording(page: &mut Page, recorded: &Recorded<'_>) {
     let Recorded {
         seconds,
         ended,
@@ -97,7 +141,6 @@ pub fn text(recorded: &Recorded<'_>, paper: impl Into<Paper>) -> String {
         ios,
         ..
     } = *recorded;
-    let mut page = Page::new(paper);
     page.line(format!(
         "{} I/O in {seconds:.1} s, ended {ended}",
         count(ios)
@@ -154,5 +197,4 @@ pub fn text(recorded: &Recorded<'_>, paper: impl Into<Paper>) -> String {
     for note in recorded.notes.iter().cloned().chain(apart) {
         page.wrapped("  note: ", "    ", &note);
     }
-    page.text
 }

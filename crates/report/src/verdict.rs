@@ -136,16 +136,11 @@ impl Grounds<'_> {
             .fit
             .as_ref()
             .map_or_else(String::new, |fit| format!("{fit}; "));
-        let below = serious(self.findings).len();
         let is_note = |one: &&Finding| one.severity == Severity::Note && one.has_action();
         let notes = self.findings.iter().filter(is_note).count();
         let some = |number: usize, words: &str| match number {
             0 => String::new(),
             number => format!("; {}", plural(number as u64, words)),
-        };
-        let limit = match below {
-            0 => String::new(),
-            below => some(below, "finding") + " below the limit of --fail-on",
         };
         let unread = self.unread.as_ref();
         let unread = unread.map_or_else(String::new, |clause| format!("; {clause}"));
@@ -156,12 +151,24 @@ impl Grounds<'_> {
         Verdict {
             word: Word::Ok,
             sentence: format!(
-                "{fit}{}{limit}{}{}{unread}{unseen}.",
+                "{fit}{}{}{}{}{unread}{unseen}.",
                 self.scope,
+                self.below_limit(),
                 some(notes, "note"),
                 self.accepted_words()
             ),
             short: None,
+        }
+    }
+
+    /// `; 2 findings below the limit of --fail-on`
+    fn below_limit(&self) -> String {
+        match serious(self.findings).len() {
+            0 => String::new(),
+            below => format!(
+                "; {} below the limit of --fail-on",
+                plural(below as u64, "finding")
+            ),
         }
     }
 
@@ -178,7 +185,10 @@ impl Grounds<'_> {
         let first = match (free, &self.fit) {
             (Some(finding), _) => without_cost(finding),
             (None, Some(fit)) => fit.clone(),
-            (None, None) => format!("no finding; {}", self.scope),
+            (None, None) if serious(self.findings).is_empty() => {
+                format!("no finding; {}", self.scope)
+            }
+            (None, None) => self.scope.clone() + &self.below_limit(),
         };
         let why = match (&self.unknown, why) {
             (_, WhyUnknown::ReadInPart) => "an input was read only in part".to_owned(),

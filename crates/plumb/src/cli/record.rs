@@ -8,7 +8,7 @@ use plumb_geometry::parse_size;
 use plumb_trace::Op;
 
 use super::watch::LayerChoice;
-use super::{op, whole};
+use super::{FailOn, op, whole};
 use crate::moment::{LONGEST, parse_duration};
 
 /// Flags of `plumb record`.
@@ -19,7 +19,9 @@ seconds; ms, s, m, h.\n\
 Ctrl-C ends the recording. The file can be read at any time, by every program that reads Parquet; when the recording \
 is killed it lacks the last 2 seconds, or the last 32nd of more than a minute.\n\
 Without --max-size the recording ends when its file has taken a quarter of the space that was free at its start.\n\
-Exit status: 0 all recorded, 2 usage, 3 some I/O were lost, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
+The report names disks that fail I/O, leave them waiting or have more than they can serve. `plumb analyze FILE` judges the \
+places and sizes of the I/O.\n\
+Exit status: 0 all recorded, 1 a disk fails, stalls or is saturated, 2 usage, 3 some I/O were lost, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
 pub struct Record {
     /// Disks, by name or path; all of them when none is given
@@ -60,6 +62,14 @@ pub struct Record {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+    /// Severity from which the exit status is 1
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = "warning",
+        help_heading = "Output"
+    )]
+    pub fail_on: FailOn,
 }
 
 /// A file holds some 50,000 I/O in this.

@@ -204,7 +204,7 @@ impl Drop for Disk {
 }
 
 /// A load, ended with its processes when it is dropped.
-struct Load(Child);
+pub struct Load(pub Child);
 
 impl Drop for Load {
     fn drop(&mut self) {

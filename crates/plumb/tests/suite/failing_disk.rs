@@ -13,7 +13,7 @@ use crate::common::recording::number;
 use crate::common::{Folder, command, plumb};
 
 /// The first MiB can be read, the second cannot: a loop device ends reads behind the end of its file with EIO.
-fn half_readable(folder: &Folder, attach: fn(&Path, &[&str]) -> LoopDevice) -> LoopDevice {
+pub fn half_readable(folder: &Folder, attach: fn(&Path, &[&str]) -> LoopDevice) -> LoopDevice {
     let image = folder.path("disk");
     let file = File::create(&image).expect("an image");
     file.set_len(2 << 20).expect("room for a sparse file");
@@ -23,7 +23,7 @@ fn half_readable(folder: &Folder, attach: fn(&Path, &[&str]) -> LoopDevice) -> L
 }
 
 /// Reads each 8 KiB once, without the page cache; how many of them failed.
-fn read_all(disk: &Path) -> u64 {
+pub fn read_all(disk: &Path) -> u64 {
     let mut device = DirectReader::open(disk, 8192);
     let failed = (0..256).filter(|at| device.read_at(at * 8192).is_err());
     failed.count() as u64
@@ -56,11 +56,11 @@ fn watch_and_record_count_failed_reads() {
     // Nobody else reads it: the counts are exact.
     let disk = half_readable(&folder, LoopDevice::attach_hidden);
     let recorded = folder.path("reads.parquet");
-    let mut recording = command()
+    let recording = command()
         .args(["record", &disk.name(), "-o"])
         .arg(&recorded)
         .args(["--duration", "8s", "--json"])
-        .stdout(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("plumb runs");
     let mut watching = command()
@@ -91,7 +91,11 @@ fn watch_and_record_count_failed_reads() {
     let last: Value = serde_json::from_str(last).expect("a document");
     assert_half_failed(&failing(&last["findings"], &disk.name()));
 
-    assert!(recording.wait().expect("it ends").success());
+    let told = recording.wait_with_output().expect("it ends");
+    assert_eq!(told.status.code(), Some(1));
+    let told: Value = serde_json::from_slice(&told.stdout).expect("a document");
+    assert_half_failed(&failing(&told["findings"], &disk.name()));
+    assert_eq!(told["verdict"]["word"], "PROBLEM");
     let analyzed = plumb(["analyze".as_ref(), recorded.as_os_str(), "--json".as_ref()]);
     let analyzed = analyzed.ends(1).json();
     assert_half_failed(&failing(&analyzed["findings"], &disk.name()));

@@ -21,6 +21,7 @@ mod common;
 mod compare;
 mod completions;
 mod diagnose;
+mod disk_states;
 mod example_watch;
 mod examples;
 mod exits;

@@ -19,10 +19,10 @@ const SECTORS: u64 = 16;
 const IN_TIME: Duration = Duration::from_secs(20);
 
 /// A loop device over a file that a server shows.
-struct ServedDisk {
+pub struct ServedDisk {
     // Dropped first.
-    disk: LoopDevice,
-    server: SlowDisk,
+    pub disk: LoopDevice,
+    pub server: SlowDisk,
 }
 
 impl Drop for ServedDisk {
@@ -33,7 +33,7 @@ impl Drop for ServedDisk {
 }
 
 impl ServedDisk {
-    fn new() -> ServedDisk {
+    pub fn new() -> ServedDisk {
         let server = SlowDisk::new(64 << 20, "1ms");
         let disk = LoopDevice::attach_hidden(server.path(), &[]);
         ServedDisk { disk, server }
@@ -52,7 +52,7 @@ impl ServedDisk {
     }
 
     /// Stops the server under a read.
-    fn stop(&self) -> Child {
+    pub fn stop(&self) -> Child {
         self.server.stop();
         let reads = self.start_reads(1, SECTOR);
         let stat = Path::new("/sys/block").join(self.disk.name()).join("stat");
@@ -64,14 +64,14 @@ impl ServedDisk {
 }
 
 /// The ninth number of `stat`.
-fn in_flight(stat: &Path) -> u64 {
+pub fn in_flight(stat: &Path) -> u64 {
     let text = std::fs::read_to_string(stat).expect("counters of a disk");
     let word = text.split_ascii_whitespace().nth(8).expect("nine counters");
     word.parse().expect("a number")
 }
 
 /// Runs Plumb in a mount namespace in which the hidden disk has its node in `/dev`, where only this process finds it.
-fn run(disk: &LoopDevice, args: &[&str]) -> (Output, Duration) {
+pub fn run(disk: &LoopDevice, args: &[&str]) -> (Output, Duration) {
     const SCRIPT: &str = "mount -t tmpfs none /dev && mknod /dev/null c 1 3 && mknod \"/dev/$0\" b $1 $2 && shift 2 && exec \"$@\"";
     let name = disk.name();
     let number = std::fs::read_to_string(Path::new("/sys/block").join(&name).join("dev"));
