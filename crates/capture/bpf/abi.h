@@ -260,6 +260,9 @@ struct plumb_asker {
 };
 #define PLUMB_ASKER_BYTES 192
 
+/* Threads whose last page fault is kept, those of one hash together. */
+#define PLUMB_FAULTS 4096
+
 /* A read or write of io_uring between submission and completion. */
 struct plumb_submitted {
 	u64 tgid;

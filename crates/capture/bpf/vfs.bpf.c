@@ -22,8 +22,6 @@ ARRAY_MAP(askers, struct plumb_asker);
 ARRAY_MAP(last_faults, u64); /* of threads whose numbers hash alike: the place of the last one */
 HASH_MAP(submissions, u64, struct plumb_submitted, 1 << 14);
 
-/* Entries of last_faults. */
-#define FAULTS 4096
 #define NODE (1ULL << PLUMB_NODE_BIT)
 /* So that no file system is an entry that is free. */
 #define USED (1ULL << 63)
@@ -419,7 +417,7 @@ INLINE struct plumb_asker *asker_of_mapping(u64 mapping)
 TRACEPOINT("mm_filemap_fault") int fault(u64 *ctx)
 {
 	u64 mapping = address_of((void *)ctx[0]), thread = bpf_get_current_pid_tgid();
-	u64 place = thread << 40 ^ (u64)MIX(mapping) << 32 ^ ctx[1], *last = at(&last_faults, MIX(thread) & (FAULTS - 1));
+	u64 place = thread << 40 ^ (u64)MIX(mapping) << 32 ^ ctx[1], *last = at(&last_faults, MIX(thread) & (PLUMB_FAULTS - 1));
 	struct plumb_asker *asker;
 
 	if (!last || *last == place)

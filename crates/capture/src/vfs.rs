@@ -25,8 +25,6 @@ const ROWS_OF_LANE: usize = 1 << 15;
 const PLACES: usize = 1 << abi::VFS_PLACE_BITS;
 const STREAMS: usize = 1 << 16;
 const ASKERS: usize = 1 << 13;
-/// As `FAULTS` of the programs.
-const FAULTS: usize = 1 << 12;
 
 /// The programs at work. They are detached when it is dropped.
 pub struct Vfs {
@@ -190,7 +188,7 @@ fn load(attached: Attached, btf: &Btf, sees_uring: bool) -> Result<Ebpf, Capture
         ("places", PLACES),
         ("streams", STREAMS),
         ("askers", ASKERS),
-        ("last_faults", FAULTS),
+        ("last_faults", abi::FAULTS),
     ];
     CALLS.load(attached, btf, &constants, None, &entries)
 }
