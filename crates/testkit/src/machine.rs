@@ -1,4 +1,4 @@
-//! Whether others left a test its share of the machine's processors.
+//! The machine of a test: its kernel, and the share of its processors that others left.
 
 use std::fs;
 
@@ -14,6 +14,19 @@ struct Ticks {
     all: u64,
     idle: u64,
     stolen: u64,
+}
+
+/// Whether the kernel has a tracepoint that programs can attach to with its types.
+///
+/// # Panics
+/// If the kernel shows no types: a test asks for `Bpf` first.
+#[must_use]
+pub fn has_tracepoint(name: &str) -> bool {
+    let types = fs::read("/sys/kernel/btf/vmlinux").expect("types of the kernel");
+    let name = format!("btf_trace_{name}\0");
+    types
+        .windows(name.len())
+        .any(|part| part == name.as_bytes())
 }
 
 impl Machine {

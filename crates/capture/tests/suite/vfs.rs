@@ -12,7 +12,7 @@ use plumb_capture::{
 };
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::rng::Rng;
-use plumb_testkit::{require, skip};
+use plumb_testkit::{machine, require, skip};
 use plumb_trace::{Layer, Op};
 use tempfile::TempDir;
 
@@ -369,9 +369,7 @@ fn mapped_files_are_unknown() {
 
 /// Whether page faults of files count; they must on a kernel that has their tracepoint.
 fn shows_faults(vfs: &Vfs) -> bool {
-    let types = std::fs::read("/sys/kernel/btf/vmlinux").expect("types of the kernel");
-    let name = b"btf_trace_mm_filemap_fault\0";
-    let is_shown = types.windows(name.len()).any(|part| part == name);
+    let is_shown = machine::has_tracepoint("mm_filemap_fault");
     assert_eq!(vfs.sees_mapped(), is_shown);
     is_shown
 }

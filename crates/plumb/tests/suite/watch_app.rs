@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
-use plumb_testkit::{require, wait};
+use plumb_testkit::{machine, require, wait};
 use serde_json::Value;
 
 /// ext4 in blocks of 4 KiB on a loop device, mounted, with a file of 32 MiB in it that no cache holds.
@@ -277,9 +277,7 @@ fn uncounted_io_make_sums_unknown() {
                 .filter(|by| unknown(by))
                 .filter_map(|by| by["mapped_files"]["page_faults"].as_u64())
                 .sum();
-            let types = std::fs::read("/sys/kernel/btf/vmlinux").expect("types of the kernel");
-            let name = b"btf_trace_mm_filemap_fault\0";
-            let is_shown = types.windows(name.len()).any(|part| part == name);
+            let is_shown = machine::has_tracepoint("mm_filemap_fault");
             assert_eq!(faults > 0, is_shown, "{by:?}");
             assert!(faults <= 422, "{by:?}");
             continue;
