@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::wait;
@@ -27,6 +28,8 @@ const LOOKS: Duration = Duration::from_secs(60);
 pub struct LoopDevice {
     path: PathBuf,
     name: String,
+    /// Settings that the test changed, with their values before.
+    changed: Mutex<Vec<(PathBuf, String)>>,
 }
 
 impl LoopDevice {
@@ -45,7 +48,11 @@ impl LoopDevice {
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default();
-        let device = LoopDevice { path, name };
+        let device = LoopDevice {
+            path,
+            name,
+            changed: Mutex::default(),
+        };
         // A device that was detached while a partition of it was open has kept that one, for as long as it is open.
         let what = format!("the partitions of an earlier use of {} go", device.name);
         wait::until(&what, LOOKS, || {
@@ -64,6 +71,18 @@ impl LoopDevice {
         for (name, value) in QUEUE {
             let _ = fs::write(format!("/sys/block/{}/queue/{name}", self.name), value);
         }
+    }
+
+    /// Changes a setting of the queue until the device is detached.
+    ///
+    /// # Panics
+    /// If the kernel refuses the value.
+    pub fn set_queue(&self, setting: &str, value: &str) {
+        let path = PathBuf::from(format!("/sys/block/{}/queue/{setting}", self.name));
+        let before = fs::read_to_string(&path).expect("a setting of the queue");
+        fs::write(&path, value).expect("a setting of the queue that may be changed");
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        changed.push((path, before));
     }
 
     /// As [`LoopDevice::attach`], with the node moved to a directory where no program looks for devices, and after every
@@ -203,6 +222,14 @@ fn is_open(path: &Path) -> bool {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
+        let changed = self.changed.get_mut();
+        for (path, before) in changed
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+            .rev()
+        {
+            let _ = fs::write(path, before.trim());
+        }
         self.delete_partitions();
         if self.is_hidden() {
             let shown = Path::new("/dev").join(&self.name);

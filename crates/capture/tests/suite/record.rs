@@ -199,8 +199,7 @@ fn threads_of_one_process() {
 fn pieces_and_flushes() {
     require!(Bpf, Loop);
     let disk = RecordedDisk::new();
-    let setting = format!("/sys/block/{}/queue/max_sectors_kb", disk.device.name());
-    std::fs::write(setting, "64").expect("a setting of the queue");
+    disk.device.set_queue("max_sectors_kb", "64");
     let mut recorder = disk.record();
     let mut file = disk.open();
     file.io(Op::Read, 1 << 20, 256 << 10);
@@ -489,8 +488,7 @@ fn bios_of_a_disk_that_makes_requests() {
     for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
         let disk = RecordedDisk::new();
         let mut process_one = disk.process_one();
-        let setting = format!("/sys/block/{}/queue/max_sectors_kb", disk.device.name());
-        std::fs::write(setting, "64").expect("a setting of the queue");
+        disk.device.set_queue("max_sectors_kb", "64");
         let options = RecordOptions {
             layers: Layers::Bio,
             attach,

@@ -316,27 +316,6 @@ fn own_reads_do_not_count() {
     }
 }
 
-/// A setting of a disk's queue, until it is dropped: the next user of a loop device inherits it.
-struct QueueSetting {
-    path: PathBuf,
-    before: String,
-}
-
-impl QueueSetting {
-    fn change(disk: &LoopDevice, name: &str, value: &str) -> QueueSetting {
-        let path = PathBuf::from(format!("/sys/block/{}/queue/{name}", disk.name()));
-        let before = fs::read_to_string(&path).expect("a setting");
-        fs::write(&path, value).expect("a setting that may be changed");
-        QueueSetting { path, before }
-    }
-}
-
-impl Drop for QueueSetting {
-    fn drop(&mut self) {
-        let _ = fs::write(&self.path, &self.before);
-    }
-}
-
 /// Four requests of a disk that has stopped are on their way, and four more I/O wait for a request. Meanwhile 200,000 I/O of another
 /// disk come, many more than there is room for notes: they displace no note of an I/O that waits.
 #[test]
@@ -354,7 +333,7 @@ fn other_disks_displace_no_sender() {
     }
     let server = SlowDisk::new(SIZE, "0ms");
     let stopping = LoopDevice::attach_hidden(server.path(), &[]);
-    let _requests = QueueSetting::change(&stopping, "nr_requests", "4");
+    stopping.set_queue("nr_requests", "4");
     let busy = LoopDisk::new();
     let mut block = BlockWatch::attach(&Options {
         devices: vec![disk_of(&stopping.name()).expect("its number")],

@@ -1,8 +1,8 @@
 //! Alarms of `plumb diagnose`, true and false: each planted fault is found in every one of five runs, and healthy loads give no finding
 //! that counts.
 //!
-//! The disks are loop devices over files in memory. A loop device keeps the settings of its queue for the next user of its number, so
-//! each disk here sets the settings that matter, and gives the earlier ones back.
+//! The disks are loop devices over files in memory. The settings of a loop device follow the disk of its file, so each disk here sets
+//! those that matter.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,6 @@ const SETTINGS: [(&str, &str); 2] = [("read_ahead_kb", "128"), ("max_sectors_kb"
 /// A disk, with all below and above it, in the order of taking it down.
 struct Disk {
     mounted: Option<Mounted>,
-    before: Vec<(PathBuf, String)>,
     disk: LoopDevice,
     _server: Option<SlowDisk>,
     _memory: Option<Mounted>,
@@ -61,26 +60,17 @@ impl Disk {
         server: Option<SlowDisk>,
     ) -> Disk {
         let disk = LoopDevice::attach(image, &[]);
-        let mut made = Disk {
+        let made = Disk {
             mounted: None,
-            before: Vec::new(),
             disk,
             _server: server,
             _memory: memory,
             folder,
         };
         for (name, value) in SETTINGS {
-            made.set(name, value);
+            made.disk.set_queue(name, value);
         }
         made
-    }
-
-    /// Changes a setting of the queue until the disk goes.
-    fn set(&mut self, name: &str, value: &str) {
-        let path = PathBuf::from(format!("/sys/block/{}/queue/{name}", self.disk.name()));
-        let before = fs::read_to_string(&path).expect("a setting");
-        fs::write(&path, value).expect("root");
-        self.before.push((path, before));
     }
 
     /// One partition that begins at a sector.
@@ -197,9 +187,6 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         self.mounted = None;
-        for (path, value) in self.before.iter().rev() {
-            let _ = fs::write(path, value.trim());
-        }
     }
 }
 
@@ -270,8 +257,8 @@ fn an_offset_of_the_application_is_found_five_times() {
 #[test]
 fn read_ahead_that_is_off_is_found_five_times() {
     require!(Bpf, Loop, Tool("fio"));
-    let mut disk = Disk::in_memory(4 << 30);
-    disk.set("read_ahead_kb", "0");
+    let disk = Disk::in_memory(4 << 30);
+    disk.disk.set_queue("read_ahead_kb", "0");
     let _load = disk.fio(&disk.node(), &["--rw=read", "--bs=4k", "--rate_iops=1000"]);
     disk.is_found("read-ahead-off", "3s");
 }
@@ -282,8 +269,8 @@ fn read_ahead_that_is_off_is_found_five_times() {
 fn read_ahead_that_is_too_large_is_found_five_times() {
     require!(Bpf, Loop, Tool("fio"));
     for run in 1..=runs() {
-        let mut disk = Disk::in_memory(8 << 30);
-        disk.set("read_ahead_kb", "4096");
+        let disk = Disk::in_memory(8 << 30);
+        disk.disk.set_queue("read_ahead_kb", "4096");
         let _load = disk.fio(
             &disk.node(),
             &[
@@ -304,8 +291,8 @@ fn read_ahead_that_is_too_large_is_found_five_times() {
 #[test]
 fn small_requests_are_found_five_times() {
     require!(Bpf, Loop, Tool("fio"));
-    let mut disk = Disk::in_memory(256 << 20);
-    disk.set("max_sectors_kb", "64");
+    let disk = Disk::in_memory(256 << 20);
+    disk.disk.set_queue("max_sectors_kb", "64");
     let _load = disk.fio(
         &disk.node(),
         &["--rw=read", "--bs=1m", "--direct=1", "--rate_iops=50"],

@@ -2,18 +2,17 @@
 //! setting with a load that does not.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
+use crate::alarms::Load;
 use crate::common::{Folder, command};
 
-/// A device with a read-ahead of its own, which it gives back: the number of a loop device is used again, with its settings.
+/// A device with a read-ahead of its own.
 struct Device {
-    before: String,
     disk: LoopDevice,
     _folder: Folder,
 }
@@ -25,11 +24,8 @@ impl Device {
         let file = File::create(&image).expect("an image");
         file.set_len(8 << 30).expect("room for a sparse file");
         let disk = LoopDevice::attach(&image, &[]);
-        let setting = setting(&disk);
-        let before = fs::read_to_string(&setting).expect("a setting");
-        fs::write(&setting, kib.to_string()).expect("root");
+        disk.set_queue("read_ahead_kb", &kib.to_string());
         Device {
-            before,
             disk,
             _folder: folder,
         }
@@ -70,26 +66,6 @@ impl Device {
         let of_disk =
             |one: &&Value| one["rule"] == rule && one["target"]["device"] == name.as_str();
         findings.iter().find(of_disk).cloned()
-    }
-}
-
-fn setting(disk: &LoopDevice) -> PathBuf {
-    PathBuf::from(format!("/sys/block/{}/queue/read_ahead_kb", disk.name()))
-}
-
-impl Drop for Device {
-    fn drop(&mut self) {
-        let _ = fs::write(setting(&self.disk), self.before.trim());
-    }
-}
-
-/// fio, ended with the test.
-struct Load(Child);
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

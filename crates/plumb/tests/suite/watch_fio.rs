@@ -74,8 +74,8 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
     let name = disk.name();
     let of_disk = |what: &str| Path::new("/sys/class/block").join(&name).join(what);
     // The driver receives the same I/O that fio sends: nothing is merged, and 64 KiB are let through whole.
-    std::fs::write(of_disk("queue/nomerges"), "2").expect("a setting of the queue");
-    std::fs::write(of_disk("queue/max_sectors_kb"), "64").expect("a setting of the queue");
+    disk.set_queue("nomerges", "2");
+    disk.set_queue("max_sectors_kb", "64");
     let number = std::fs::read_to_string(of_disk("dev"))
         .expect("its number")
         .trim()

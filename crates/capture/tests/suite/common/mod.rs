@@ -61,11 +61,7 @@ impl LoopDisk {
     }
 
     pub fn set(&self, setting: &str, value: &str) {
-        let path = Path::new("/sys/block")
-            .join(self.device.name())
-            .join("queue")
-            .join(setting);
-        std::fs::write(path, value).expect("a setting of the queue");
+        self.device.set_queue(setting, value);
     }
 
     pub fn profile<'a>(&self, reading: &'a Reading) -> &'a Profile {
