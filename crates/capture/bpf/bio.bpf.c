@@ -140,16 +140,16 @@ INLINE int queue(struct bio *bio)
 }
 
 /* An end without a beginning: of a bio that came before anybody looked. Pieces that were cut off look alike but for a flag. */
-INLINE void count_unmatched(struct bio *bio)
+INLINE void count_unmatched(struct bio *bio, s32 error)
 {
 	struct plumb_device *device;
-	u32 index, place, dev;
+	u32 index, place, dev, op = op_of(FIELD(bio, bi_opf));
 
-	if (FIELD(bio, bi_flags) & (1 << BIO_CLONED) || is_by_sender() || is_unwanted_op(op_of(FIELD(bio, bi_opf))))
+	if (FIELD(bio, bi_flags) & (1 << BIO_CLONED) || is_by_sender() || is_unwanted_op(op))
 		return;
 	device = device_of_bio(bio, &index, &place, &dev);
 	if (device)
-		ADD(device->unmatched_completions, 1);
+		end_unseen(device, op, 1, error);
 }
 
 __attribute__((noinline)) int end_at(u64 address, s32 error)
@@ -206,9 +206,10 @@ TRACEPOINT("block_bio_queue") int begin_bio(u64 *ctx)
 TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
 {
 	struct bio *bio = (struct bio *)ctx[1];
+	s32 error = FIELD(bio, bi_status);
 
-	if (!end_at(address_of(bio), FIELD(bio, bi_status)))
-		count_unmatched(bio);
+	if (!end_at(address_of(bio), error))
+		count_unmatched(bio, error);
 	return 0;
 }
 

@@ -96,6 +96,15 @@ INLINE void keep_failed(struct plumb_device *device, const struct ended *io)
 		keep(PLUMB_KEPT + slot, io);
 }
 
+/* Counts the end of an I/O whose beginning nobody saw; a flush has no length, and none is looked for. */
+INLINE void end_unseen(struct plumb_device *device, u32 op, u32 length, s32 error)
+{
+	if (length)
+		ADD(device->unmatched_completions, 1);
+	if (is_failure(error))
+		ADD(device->failed[op & 7], 1);
+}
+
 /* Counts the time of an I/O that ended. The lane is that of this CPU, which may be another than that where it began. */
 INLINE void end(u32 lane, struct plumb_device *device, const struct ended *io)
 {

@@ -128,10 +128,11 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 {
 	struct plumb_flight *flight;
 	struct plumb_device *device;
-	u32 length = FIELD(rq, __data_len), disk_dev;
+	u32 length = FIELD(rq, __data_len), cmd_flags = FIELD(rq, cmd_flags), disk_dev;
 	struct ended io = {};
 
-	if (!length || is_of_driver(FIELD(rq, cmd_flags)))
+	/* A flush has no flight, and is passed over unless it failed. What asked for it ends as well, with another operation. */
+	if (is_of_driver(cmd_flags) || (!length && (op_of(cmd_flags) != PLUMB_OP_FLUSH || !is_failure(error))))
 		return 0;
 	disk_dev = disk_of(rq);
 	flight = flight_of(rq, disk_dev);
@@ -141,12 +142,12 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 		/* Issued before anybody looked, or nothing that was asked for, or forgotten. */
 		u32 index = 0, dev = dev_of(rq);
 
-		if (is_by_sender() || is_unwanted_op(op_of(FIELD(rq, cmd_flags))))
+		if (is_by_sender() || is_unwanted_op(op_of(cmd_flags)))
 			return 0;
 		index = dev ? device_of(gendisk_of(rq), dev, disk_dev, &index) : NONE;
 		device = index == NONE ? 0 : at(&devices, index & device_mask);
 		if (device)
-			ADD(device->unmatched_completions, 1);
+			end_unseen(device, op_of(cmd_flags), length, error);
 		return 0;
 	}
 	if (flight->device == NONE) {

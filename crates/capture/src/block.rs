@@ -7,7 +7,7 @@ use aya::Btf;
 use plumb_profile::{Settings, SingleIo};
 use plumb_trace::Layer;
 
-use crate::devices::{disks, is_bio_based, name_of, names_below};
+use crate::devices::{disks, is_bio_based, names_below};
 use crate::error::CaptureError;
 use crate::filter::Filter;
 use crate::kernel::Types;
@@ -19,7 +19,7 @@ use crate::silence::Silences;
 use crate::tracefs::Tracefs;
 
 /// From here on a silence is worth looking for the I/O that wait.
-const LONG: Duration = Duration::from_secs(1);
+const LONG_NS: u64 = 1_000_000_000;
 
 /// The disks to watch, and the way of counting.
 #[derive(Clone, Debug)]
@@ -203,7 +203,7 @@ impl BlockWatch {
             layers,
             by,
             options: options.clone(),
-            silences: Silences::new(),
+            silences: Silences::new(options.layers),
             senders: SenderNames::new(options.command_lines),
             is_end: false,
         }
@@ -262,12 +262,11 @@ impl BlockWatch {
             return;
         }
         let devices = self.options.devices.clone();
-        for (dev, silence) in self.silences.read(&devices) {
-            let is_late = self.is_end || silence.present >= LONG;
-            let oldest = (silence.in_flight > 0 && is_late).then(|| self.oldest(dev));
-            let layer = self.options.layers.layer_of(dev);
+        for (named, silence) in self.silences.read(&devices) {
+            let is_late = self.is_end || silence.present_ns >= LONG_NS;
+            let oldest = (silence.in_flight > 0 && is_late).then(|| self.oldest(named.dev));
             let table = || self.options.tables.table().unwrap_or_default();
-            let profile = reading.profiles.entry(&name_of(dev).name, layer, table);
+            let profile = reading.profiles.entry(&named.name, named.layer, table);
             let answers = profile.answers.get_or_insert_default();
             silence.add_to(answers, oldest.flatten());
         }

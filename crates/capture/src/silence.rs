@@ -4,18 +4,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
 
 use plumb_profile::answers::{Answers, SingleIo};
+use plumb_trace::Layer;
+use rustix::time::{ClockId, clock_gettime};
 
-use crate::devices::{disk_of_number, packed};
+use crate::block::Layers;
+use crate::devices::{disk_of_number, name_of, packed};
 
 /// The kernel's counters of all disks and partitions.
 const DISKSTATS: &str = "/proc/diskstats";
 /// Time between two looks.
-const EACH: Duration = Duration::from_millis(100);
+const EACH_NS: u64 = 100_000_000;
+/// A look is repeated no sooner than this many times the time that it took.
+const REST: u64 = 20;
 /// No line of a disk is longer.
 const LINE_BYTES: usize = 512;
+/// Devices that went away and whose silence is kept.
+const GONE_MAX: usize = 1024;
 
 /// Counters of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,20 +35,44 @@ struct Counted {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Silence {
     pub(crate) in_flight: u64,
-    pub(crate) longest: Duration,
-    pub(crate) present: Duration,
+    pub(crate) longest_ns: u64,
+    pub(crate) present_ns: u64,
+    /// Time since the boot of the last look that found nothing in flight.
+    idle_at_ns: u64,
 }
 
 impl Silence {
-    /// Adds it to the answers of the device.
+    /// Adds it to the answers of the device. An I/O that was issued before the device was idle is no longer in flight: the kernel may
+    /// have skipped the program of its completion.
     pub(crate) fn add_to(self, answers: &mut Answers, oldest: Option<SingleIo>) {
+        let is_open = |io: &SingleIo| io.at_ns.saturating_sub(io.ns) >= self.idle_at_ns;
         *answers = Answers {
             in_flight: self.in_flight,
-            longest_silence_ns: self.longest.as_nanos() as u64,
-            present_silence_ns: self.present.as_nanos() as u64,
-            oldest,
+            longest_silence_ns: self.longest_ns,
+            present_silence_ns: self.present_ns,
+            oldest: oldest.filter(is_open),
             ..std::mem::take(answers)
         };
+    }
+}
+
+/// A device as it was called when it was first in use: later the number may be that of another one, or of none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Named {
+    pub(crate) dev: u32,
+    pub(crate) name: String,
+    pub(crate) layer: Layer,
+    is_disk: bool,
+}
+
+impl Named {
+    pub(crate) fn new(dev: u32, layer: Layer) -> Named {
+        Named {
+            dev,
+            name: name_of(dev).name,
+            layer,
+            is_disk: disk_of_number(dev) == dev,
+        }
     }
 }
 
@@ -50,112 +80,155 @@ impl Silence {
 struct Watched {
     seen: Counted,
     /// When a look first found these counts with I/O in flight.
-    since: Option<Instant>,
-    /// Whether I/O were in flight at any look.
-    was_in_use: bool,
+    since_ns: Option<u64>,
+    /// Absent until I/O were in flight at any look.
+    named: Option<Named>,
     silence: Silence,
 }
 
 /// Looks at the counters again and again.
 pub(crate) struct Silences {
+    layers: Layers,
     /// None where the kernel shows no counters.
     file: Option<File>,
     text: Vec<u8>,
     devices: BTreeMap<u32, Watched>,
-    /// Those of the last look.
-    present: BTreeSet<u32>,
-    looked: Option<Instant>,
+    /// Devices that went away since the last reading.
+    gone: BTreeMap<Named, Silence>,
+    look_at_ns: u64,
 }
 
 impl Silences {
-    pub(crate) fn new() -> Silences {
-        let mut silences = Silences {
-            file: File::open(DISKSTATS).ok(),
+    pub(crate) fn new(layers: Layers) -> Silences {
+        let mut silences = Silences::of(File::open(DISKSTATS).ok(), layers);
+        silences.look(now_ns());
+        silences
+    }
+
+    fn of(file: Option<File>, layers: Layers) -> Silences {
+        Silences {
+            layers,
+            file,
             text: vec![0; 64 * LINE_BYTES],
             devices: BTreeMap::new(),
-            present: BTreeSet::new(),
-            looked: None,
-        };
-        silences.look(Instant::now());
-        silences
+            gone: BTreeMap::new(),
+            look_at_ns: 0,
+        }
     }
 
     /// Looks if it is time.
     pub(crate) fn keep_up(&mut self) {
-        let now = Instant::now();
-        if self.looked.is_none_or(|looked| now - looked >= EACH) {
-            self.look(now);
+        let now_ns = now_ns();
+        if now_ns >= self.look_at_ns {
+            self.look(now_ns);
         }
     }
 
     /// The silence of each of these devices that had I/O in flight at any look, the longest one since the last reading; without a list,
-    /// of each disk. A device that went away is in one more reading.
-    pub(crate) fn read(&mut self, devices: &[u32]) -> Vec<(u32, Silence)> {
-        self.look(Instant::now());
+    /// of each disk. A device that went away is in one more reading, without I/O in flight.
+    pub(crate) fn read(&mut self, devices: &[u32]) -> Vec<(Named, Silence)> {
+        self.look(now_ns());
         let mut silences = self.take();
-        silences.retain(|(dev, _)| match devices.is_empty() {
-            true => disk_of_number(*dev) == *dev,
-            false => devices.contains(dev),
+        silences.retain(|(named, _)| match devices.is_empty() {
+            true => named.is_disk,
+            false => devices.contains(&named.dev),
         });
         silences
     }
 
-    fn take(&mut self) -> Vec<(u32, Silence)> {
-        let devices = self.devices.iter_mut();
-        let was_in_use = devices.filter(|(_, watched)| watched.was_in_use);
-        let silences = was_in_use.map(|(dev, watched)| (*dev, watched.take_silence()));
-        let silences = silences.collect();
-        self.devices.retain(|dev, _| self.present.contains(dev));
+    fn take(&mut self) -> Vec<(Named, Silence)> {
+        let mut silences: Vec<_> = std::mem::take(&mut self.gone).into_iter().collect();
+        for watched in self.devices.values_mut() {
+            if let Some(named) = watched.named.clone() {
+                silences.push((named, watched.take_silence()));
+            }
+        }
         silences
     }
 
-    fn look(&mut self, now: Instant) {
-        self.looked = Some(now);
-        let Some(len) = self
+    fn look(&mut self, now_ns: u64) {
+        if let Some(len) = self
             .file
             .as_ref()
             .and_then(|file| whole(file, &mut self.text))
-        else {
-            return;
-        };
-        let text = std::str::from_utf8(&self.text[..len]).unwrap_or_default();
-        let counted: Vec<(u32, Counted)> = text.lines().filter_map(parse).collect();
-        self.see(&counted, now);
+        {
+            let text = std::str::from_utf8(&self.text[..len]).unwrap_or_default();
+            let counted: Vec<(u32, Counted)> = text.lines().filter_map(parse).collect();
+            self.see(&counted, now_ns);
+        }
+        let took_ns = self::now_ns().saturating_sub(now_ns);
+        self.look_at_ns = now_ns + EACH_NS.max(REST * took_ns);
     }
 
-    fn see(&mut self, counted: &[(u32, Counted)], now: Instant) {
-        self.present = counted.iter().map(|(dev, _)| *dev).collect();
+    fn see(&mut self, counted: &[(u32, Counted)], now_ns: u64) {
+        let present: BTreeSet<u32> = counted.iter().map(|(dev, _)| *dev).collect();
+        let is_gone = |dev: &u32| !present.contains(dev);
+        for dev in self
+            .devices
+            .keys()
+            .copied()
+            .filter(is_gone)
+            .collect::<Vec<_>>()
+        {
+            let named = self.devices.remove(&dev).and_then(Watched::leave);
+            let Some((named, silence)) = named else {
+                continue;
+            };
+            if self.gone.len() < GONE_MAX || self.gone.contains_key(&named) {
+                let longest_ns = &mut self.gone.entry(named).or_default().longest_ns;
+                *longest_ns = silence.longest_ns.max(*longest_ns);
+            }
+        }
         for (dev, counted) in counted {
-            self.devices.entry(*dev).or_default().see(*counted, now);
+            let watched = self.devices.entry(*dev).or_default();
+            watched.see(*counted, now_ns);
+            if counted.in_flight > 0 && watched.named.is_none() {
+                watched.named = Some(Named::new(*dev, self.layers.layer_of(*dev)));
+            }
         }
     }
 }
 
 impl Watched {
-    fn see(&mut self, counted: Counted, now: Instant) {
+    fn see(&mut self, counted: Counted, now_ns: u64) {
         let goes_on = self.seen.completed == counted.completed
             && self.seen.in_flight > 0
             && counted.in_flight > 0;
-        self.since = match self.since {
-            Some(since) if goes_on => Some(since),
-            _ => (counted.in_flight > 0).then_some(now),
+        self.since_ns = match self.since_ns {
+            Some(since_ns) if goes_on => Some(since_ns),
+            _ => (counted.in_flight > 0).then_some(now_ns),
         };
-        let present = self.since.map_or(Duration::ZERO, |since| now - since);
-        self.was_in_use |= counted.in_flight > 0;
+        let present_ns = self.since_ns.map_or(0, |since_ns| now_ns - since_ns);
+        if counted.in_flight == 0 {
+            self.silence.idle_at_ns = now_ns;
+        }
         self.silence.in_flight = counted.in_flight;
-        self.silence.present = present;
-        self.silence.longest = self.silence.longest.max(present);
+        self.silence.present_ns = present_ns;
+        self.silence.longest_ns = self.silence.longest_ns.max(present_ns);
         self.seen = counted;
     }
-}
 
-impl Watched {
     /// The silence until now; a present one goes on.
     fn take_silence(&mut self) -> Silence {
         let silence = self.silence;
-        self.silence.longest = silence.present;
+        self.silence.longest_ns = silence.present_ns;
         silence
     }
+
+    /// The silence of a device that goes away, if it was in use.
+    fn leave(self) -> Option<(Named, Silence)> {
+        let silence = Silence {
+            longest_ns: self.silence.longest_ns,
+            ..Silence::default()
+        };
+        Some((self.named?, silence))
+    }
+}
+
+/// The clock of the programs in the kernel.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// Reads the file from its beginning; how long it is.
@@ -212,8 +285,7 @@ mod tests {
 
     #[test]
     fn silence_lasts_while_nothing_completes() {
-        let began = Instant::now();
-        let at = |ms| began + Duration::from_millis(ms);
+        const MS: u64 = 1_000_000;
         let mut watched = Watched::default();
         // Time in ms, completed, in flight, then the silence that is expected in ms: up to now, and the longest.
         for (ms, completed, in_flight, present, longest) in [
@@ -230,51 +302,65 @@ mod tests {
                 completed,
                 in_flight,
             };
-            watched.see(counted, at(ms));
-            let found = (watched.silence.present, watched.silence.longest);
-            let expected = (
-                Duration::from_millis(present),
-                Duration::from_millis(longest),
-            );
-            assert_eq!(found, expected, "at {ms} ms");
+            watched.see(counted, ms * MS);
+            let found = (watched.silence.present_ns, watched.silence.longest_ns);
+            assert_eq!(found, (present * MS, longest * MS), "at {ms} ms");
         }
         // A reading takes the longest silence with it. One that lasts is in the next reading, too.
-        let longest = |watched: &mut Watched| watched.take_silence().longest.as_millis();
+        let longest = |watched: &mut Watched| watched.take_silence().longest_ns / MS;
         assert_eq!([longest(&mut watched), longest(&mut watched)], [800, 0]);
         let silent = Counted {
             completed: 6,
             in_flight: 1,
         };
-        watched.see(silent, at(1700));
+        watched.see(silent, 1700 * MS);
         assert_eq!([longest(&mut watched), longest(&mut watched)], [400, 400]);
+        // At 1200 ms nothing was in flight: an I/O that was issued before has completed.
+        for (issued_ms, is_open) in [(1100, false), (1200, true), (1300, true)] {
+            let mut answers = Answers::default();
+            let oldest = SingleIo {
+                ns: (1700 - issued_ms) * MS,
+                at_ns: 1700 * MS,
+                op: plumb_trace::Op::Read,
+                start_bytes: 0,
+                len_bytes: 512,
+                sender: None,
+                file: None,
+                error: None,
+            };
+            watched.silence.add_to(&mut answers, Some(oldest));
+            assert_eq!(
+                answers.oldest.is_some(),
+                is_open,
+                "issued at {issued_ms} ms"
+            );
+        }
     }
 
+    /// Numbers that sysfs does not know are the names of the devices.
     #[test]
-    fn a_device_that_is_gone_is_forgotten_after_one_reading() {
-        let mut silences = Silences {
-            file: None,
-            text: Vec::new(),
-            devices: BTreeMap::new(),
-            present: BTreeSet::new(),
-            looked: None,
-        };
+    fn a_device_that_is_gone_is_in_one_reading() {
+        let mut silences = Silences::of(None, Layers::default());
         let busy = Counted {
             completed: 1,
             in_flight: 5,
         };
-        let began = Instant::now();
-        silences.see(&[(1, busy), (2, busy)], began);
-        let devices = |silences: &mut Silences| {
+        let taken = |silences: &mut Silences| {
             let taken = silences.take();
-            taken.iter().map(|(dev, _)| *dev).collect::<Vec<_>>()
+            let of = |(named, silence): &(Named, Silence)| {
+                (named.dev, silence.in_flight, silence.longest_ns / EACH_NS)
+            };
+            taken.iter().map(of).collect::<Vec<_>>()
         };
-        assert_eq!(devices(&mut silences), [1, 2]);
-        silences.see(&[(1, busy)], began + EACH);
-        assert_eq!(devices(&mut silences), [1, 2]);
-        silences.see(&[(1, busy)], began + 2 * EACH);
-        assert_eq!(devices(&mut silences), [1]);
+        silences.see(&[(1, busy), (2, busy)], 0);
+        assert_eq!(taken(&mut silences), [(1, 5, 0), (2, 5, 0)]);
+        silences.see(&[(1, busy), (2, busy)], 9 * EACH_NS);
+        silences.see(&[(1, busy)], 10 * EACH_NS);
+        assert_eq!(taken(&mut silences), [(2, 0, 9), (1, 5, 10)]);
+        silences.see(&[(1, busy)], 11 * EACH_NS);
+        assert_eq!(taken(&mut silences), [(1, 5, 11)]);
         // It is there again, as another one.
-        silences.see(&[(1, busy), (2, busy)], began + 3 * EACH);
-        assert_eq!(devices(&mut silences), [1, 2]);
+        silences.see(&[(1, busy), (2, busy)], 12 * EACH_NS);
+        assert_eq!(taken(&mut silences), [(1, 5, 12), (2, 5, 0)]);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use plumb_profile::answers::IoError;
-use plumb_trace::{Layer, flags};
+use plumb_trace::{Layer, Op, flags};
 
 /// Constants of the header.
 #[allow(dead_code)]
@@ -69,6 +69,12 @@ impl Record {
             thread: word(80)?,
             error: IoError::from_kernel(word(76)?.cast_signed()),
         })
+    }
+
+    /// Whether a device may refuse no I/O of this operation: it may refuse discards and writes of zeros.
+    pub(crate) fn is_never_refused(&self) -> bool {
+        let op = Op::from_code(self.op_flags as u8);
+        matches!(op, Some(Op::Read | Op::Write | Op::Flush))
     }
 
     /// First byte on the disk. A flush has no place: its sector has any value that the driver left there.

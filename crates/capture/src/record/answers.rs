@@ -6,15 +6,17 @@ use plumb_geometry::SmallSort;
 use plumb_profile::answers::{Answers, KEPT, Sender, SingleIo};
 use plumb_trace::{Layer, Op};
 
+use super::DiskAnswers;
 use super::abi::Record;
 use crate::sender_names::SenderNames;
+use crate::silence::Named;
 
 /// A disk at the layer at which it is recorded.
-pub(crate) type Place = (u32, Layer);
+type Place = (u32, Layer);
 
 /// The I/O of a disk that are kept.
-#[derive(Default)]
 struct Kept {
+    named: Named,
     slowest: Vec<Record>,
     /// A faster one is not among the slowest.
     slowest_ns_min: u64,
@@ -31,13 +33,11 @@ pub(crate) struct KeptIos {
 }
 
 impl KeptIos {
-    /// Keeps an I/O that completed if it is slow or failed.
+    /// Keeps an I/O that is slow or failed.
     pub(crate) fn add(&mut self, record: &Record) {
-        let Some(device_ns) = record.device_ns else {
-            return;
-        };
+        let device_ns = record.device_ns.unwrap_or(0);
         let kept = self.of((record.disk, record.layer));
-        if record.error.is_some() && kept.failed.len() < KEPT {
+        if record.error.is_some() && record.is_never_refused() && kept.failed.len() < KEPT {
             kept.failed.push(*record);
         }
         if device_ns > kept.slowest_ns_min {
@@ -52,36 +52,52 @@ impl KeptIos {
         };
         self.last = Some((place, index));
         if index == self.disks.len() {
-            self.disks.push(Kept::default());
+            self.disks.push(Kept {
+                named: Named::new(place.0, place.1),
+                slowest: Vec::new(),
+                slowest_ns_min: 0,
+                failed: Vec::new(),
+            });
         }
         &mut self.disks[index]
     }
 
-    /// The answers of each disk, with the oldest of these I/O in flight.
+    /// The answers of each disk, with the oldest of these I/O in flight, which were added as well.
     pub(crate) fn answers(
         &self,
         open: &[Record],
         now_ns: u64,
         names: &mut SenderNames,
-    ) -> BTreeMap<Place, Answers> {
-        let mut all: BTreeMap<Place, Answers> = BTreeMap::new();
-        for (place, index) in &self.places {
-            let Kept {
-                slowest, failed, ..
-            } = &self.disks[*index];
-            let answers = all.entry(*place).or_default();
-            let mut single = |record: &Record| completed(record, names);
-            answers.slowest = slowest.iter().filter_map(&mut single).collect();
+    ) -> Vec<DiskAnswers> {
+        let mut all = Vec::with_capacity(self.disks.len());
+        for Kept {
+            named,
+            slowest,
+            failed,
+            ..
+        } in &self.disks
+        {
+            let mut answers = Answers::default();
+            let mut completed = |record: &Record| completed(record, names);
+            answers.slowest = slowest.iter().filter_map(&mut completed).collect();
             answers.slowest.small_sort_by(|a, b| b.cmp(a));
-            answers.failed = failed.iter().filter_map(&mut single).collect();
+            answers.failed = failed.iter().filter_map(&mut completed).collect();
             answers.failed.small_sort_by_key(|io| io.at_ns);
-        }
-        for record in open {
-            let oldest = &mut all.entry((record.disk, record.layer)).or_default().oldest;
-            let age_ns = now_ns.saturating_sub(record.issued_ns);
-            if oldest.as_ref().is_none_or(|oldest| age_ns > oldest.ns) {
-                *oldest = single(record, age_ns, now_ns, names);
-            }
+            let of_disk =
+                |record: &&Record| record.disk == named.dev && record.layer == named.layer;
+            let open = open.iter().filter(of_disk);
+            answers.in_flight = open.clone().count() as u64;
+            answers.oldest = open
+                .min_by_key(|record| record.issued_ns)
+                .and_then(|record| {
+                    let age_ns = now_ns.saturating_sub(record.issued_ns);
+                    single(record, age_ns, now_ns, names)
+                });
+            all.push(DiskAnswers {
+                device: named.name.clone(),
+                layer: named.layer,
+                answers,
+            });
         }
         all
     }
@@ -146,6 +162,7 @@ mod tests {
             // 37 and 100 have no common divisor: each latency is there once, in no order.
             let device_ns = (number * 37) % 100 + 1;
             kept.add(&Record {
+                op_flags: Op::Read as u32,
                 disk: (number % 2) as u32,
                 device_ns: Some(device_ns),
                 error: (number % 10 < 2).then_some(IoError::Medium),
@@ -156,7 +173,7 @@ mod tests {
         let open = [5, 3, 9].map(record);
         let answers = kept.answers(&open, 1_000, &mut names);
         assert_eq!(answers.len(), 2);
-        let of = |disk| &answers[&(disk, Layer::Request)];
+        let of = |disk: usize| &answers[disk].answers;
         let times = |disk| of(disk).slowest.iter().map(|io| io.ns).collect::<Vec<_>>();
         // Even numbers have odd latencies.
         assert_eq!(times(0), [99, 97, 95, 93, 91, 89, 87, 85]);
@@ -166,6 +183,7 @@ mod tests {
         assert_eq!(failed, expected);
         assert_eq!(of(0).failed[0].error, Some(IoError::Medium));
         let oldest = of(0).oldest.as_ref().map(|io| (io.ns, io.at_ns));
-        assert_eq!((oldest, &of(1).oldest), (Some((997, 1_000)), &None));
+        assert_eq!((of(0).in_flight, oldest), (3, Some((997, 1_000))));
+        assert_eq!((of(1).in_flight, &of(1).oldest), (0, &None));
     }
 }

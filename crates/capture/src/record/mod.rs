@@ -130,6 +130,7 @@ pub struct Recorder {
     skipped_calls: u64,
     silences: Silences,
     kept: KeptIos,
+    names: SenderNames,
     options: RecordOptions,
 }
 
@@ -186,8 +187,9 @@ impl Recorder {
             settled_ns: None,
             open_at_end: 0,
             skipped_calls: 0,
-            silences: Silences::new(),
+            silences: Silences::new(options.layers),
             kept: KeptIos::default(),
+            names: SenderNames::new(false),
             options: options.clone(),
             programs: None,
         };
@@ -241,6 +243,7 @@ impl Recorder {
 
     /// Detaches the programs and passes on everything left, including I/O in flight. Returns how each disk answered.
     pub fn finish(&mut self, ready: &mut Vec<Record>) -> Vec<DiskAnswers> {
+        let now_ns = Recorder::now_ns();
         if let Some(programs) = self.programs.take() {
             self.skipped_calls = skipped_calls(&programs);
             drop(programs);
@@ -252,36 +255,40 @@ impl Recorder {
         let opens = self.opens.iter().flat_map(|opens| opens.iter());
         let open: Vec<Record> = opens.filter_map(abi::Open::record).collect();
         self.open_at_end = open.len() as u64;
-        let answers = self.answers(&open);
+        open.iter().for_each(|record| self.kept.add(record));
+        let answers = self.answers(&open, now_ns);
         open.into_iter().for_each(|record| self.held.push(record));
         self.held.release(u64::MAX, ready);
         answers
     }
 
     /// How each disk answered, with the times in which it was silent. They are those of all I/O, so that a recording of some I/O has none.
-    fn answers(&mut self, open: &[Record]) -> Vec<DiskAnswers> {
-        let RecordOptions {
-            devices,
-            ops,
-            pids,
-            layers,
-            ..
-        } = &self.options;
-        let mut names = SenderNames::new(false);
-        let mut all = self.kept.answers(open, Recorder::now_ns(), &mut names);
-        if ops.is_empty() && pids.is_empty() {
-            for (dev, silence) in self.silences.read(devices) {
-                let answers = all.entry((dev, layers.layer_of(dev))).or_default();
-                let oldest = answers.oldest.take();
-                silence.add_to(answers, oldest);
+    fn answers(&mut self, open: &[Record], now_ns: u64) -> Vec<DiskAnswers> {
+        let mut all = self.kept.answers(open, now_ns, &mut self.names);
+        let is_of_all = self.options.ops.is_empty() && self.options.pids.is_empty();
+        for (named, silence) in self.silences.read(&self.options.devices) {
+            let is_it = |one: &DiskAnswers| one.device == named.name && one.layer == named.layer;
+            let at = match all.iter().position(is_it) {
+                Some(at) => at,
+                None if is_of_all => {
+                    all.push(DiskAnswers {
+                        device: named.name,
+                        layer: named.layer,
+                        answers: Answers::default(),
+                    });
+                    all.len() - 1
+                }
+                None => continue,
+            };
+            let answers = &mut all[at].answers;
+            let (oldest, of_wanted) = (answers.oldest.take(), answers.in_flight);
+            silence.add_to(answers, oldest);
+            if !is_of_all {
+                answers.in_flight = of_wanted.min(answers.in_flight);
+                (answers.longest_silence_ns, answers.present_silence_ns) = (0, 0);
             }
         }
-        let named = all.into_iter().map(|((dev, layer), answers)| DiskAnswers {
-            device: name_of(dev).name,
-            layer,
-            answers,
-        });
-        named.collect()
+        all
     }
 
     /// Takes records out of the ring buffer; whether none was left there, for it stops where there is no room for more.

@@ -36,7 +36,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         return vec![Outcome::NotAsked];
     }
     let stall = match &profile.answers {
-        Some(answers) => by_watch(answers).or_else(|| by_latency(context)),
+        Some(answers) => by_watch(profile, answers).or_else(|| by_latency(context)),
         None => by_latency(context),
     };
     let Some(stall) = stall else {
@@ -55,7 +55,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     vec![Outcome::found(finding)]
 }
 
-fn by_watch(answers: &Answers) -> Option<Stall> {
+fn by_watch(profile: &Profile, answers: &Answers) -> Option<Stall> {
     let Answers {
         in_flight,
         present_silence_ns,
@@ -71,8 +71,10 @@ fn by_watch(answers: &Answers) -> Option<Stall> {
             oldest: oldest.clone(),
         });
     }
-    // The kernel's own count decides whether anything is in flight: a watch may have missed a completion.
+    // The kernel's own count decides whether anything is in flight. Where the completions of other I/O were missed, that of the oldest may
+    // have been.
     if *in_flight > 0
+        && profile.losses.unmatched_issues == 0
         && let Some(oldest) = oldest.clone().filter(|oldest| oldest.ns >= AGE_NS_MIN)
     {
         return Some(Stall::LeftBehind {

@@ -267,8 +267,8 @@ pub struct FailedIos {
     pub op: FailingOp,
     /// I/O that failed.
     pub failed: u64,
-    /// All I/O of the operation.
-    pub ios: u64,
+    /// All I/O of the operation; `None` if not all of those that failed are among them.
+    pub ios: Option<u64>,
 }
 
 /// An operation whose failures all matter. Discards and zeroing are left out: a device may refuse them, and the kernel then

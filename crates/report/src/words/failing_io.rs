@@ -39,10 +39,13 @@ fn failed(ios: &FailedIos) -> String {
         FailingOp::Write => "writes",
         FailingOp::Flush => "flushes",
     };
-    format!(
-        "{} of {} {name} ({})",
-        group_digits(ios.failed),
-        group_digits(ios.ios),
-        percent(ios.failed as f64 / ios.ios.max(1) as f64)
-    )
+    let failed = group_digits(ios.failed);
+    match ios.ios {
+        Some(all) => format!(
+            "{failed} of {} {name} ({})",
+            group_digits(all),
+            percent(ios.failed as f64 / all.max(1) as f64)
+        ),
+        None => format!("{failed} {name}"),
+    }
 }

@@ -37,8 +37,11 @@ pub(crate) fn sender(sender: &Sender) -> String {
     command_of(&format!("{comm} ({})", sender.pid), owner.as_ref())
 }
 
-/// The operation, the length and the place.
+/// The operation, the length and the place; a flush has no place.
 fn placed(io: &SingleIo) -> String {
+    if io.len_bytes == 0 {
+        return io.op.word().to_owned();
+    }
     let (len, sector) = (bytes(io.len_bytes), group_digits(io.start_bytes / 512));
     format!("{} of {len} at sector {sector}", io.op.word())
 }

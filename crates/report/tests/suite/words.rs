@@ -827,12 +827,12 @@ fn io() -> Vec<Facts> {
                 FailedIos {
                     op: FailingOp::Read,
                     failed: 2961,
-                    ios: 3961,
+                    ios: Some(3961),
                 },
                 FailedIos {
                     op: FailingOp::Flush,
                     failed: 1,
-                    ios: 7,
+                    ios: None,
                 },
             ],
             first: vec![single(15_000_000, Some(IoError::Medium))],
@@ -841,7 +841,7 @@ fn io() -> Vec<Facts> {
             ops: vec![FailedIos {
                 op: FailingOp::Write,
                 failed: 3,
-                ios: 1000,
+                ios: Some(1000),
             }],
             first: Vec::new(),
         }),
