@@ -11,9 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use plumb_capture::{Batches, DiskAnswers, DiskTally, PIDS_MAX, RecordOptions, Recorder};
-use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose_answers};
 use plumb_geometry::group_digits;
-use plumb_profile::{Collector, ProfileSet};
 use plumb_quoting::Command;
 use plumb_report::format::bytes;
 use plumb_report::record::{self as report, Recorded, RecordedDevice};
@@ -31,9 +29,11 @@ use crate::watch::{disk_at, refused, tell_of_processes};
 use crate::{output, privilege};
 
 mod files;
+mod judge;
 mod notes;
 
 use files::Files;
+use judge::{Judge, Judged};
 
 /// Interval of asking the kernel for completed I/O. At 300,000 I/O a second 250 KiB wait by then.
 const TICK: Duration = Duration::from_millis(10);
@@ -91,15 +91,13 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     let recorder = Recorder::attach(&options).map_err(refused)?;
     privilege::drop_all(std::slice::from_ref(&args.output))?;
     let mut session = RecordSession::new(recorder, args.devices.is_empty());
-    let questions = Questions::default();
     let mut sink = Sink {
         files: Files::begin(args, &session.info())?,
-        collector: Collector::new(&questions.settings())
-            .map_err(|error| Failure::failed(&error))?,
+        judge: Judge::new()?,
     };
     let state = SharedState::default();
     let began = Instant::now();
-    let mut why = std::thread::scope(|scope| {
+    let written = std::thread::scope(|scope| {
         let (parts, taken) = sync_channel::<RecordPart>(QUEUE);
         let (spare, emptied) = channel::<Batch>();
         let (sink, state) = (&mut sink, &state);
@@ -110,24 +108,38 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written.map(|()| why)
-    })?;
-    let Sink {
-        mut files,
-        collector,
-    } = sink;
-    if files.is_full() {
-        why = files.why_full();
-    }
+    });
+    let Sink { mut files, judge } = sink;
     let info = session.info();
-    files.end(&info, began.elapsed())?;
-    let diagnosis = session.judge(collector.finish(&info), &questions);
-    session.report(args, files, why, began.elapsed(), &diagnosis)
+    let judged = session.judge(judge, &info);
+    let ended = written.and_then(|why| {
+        let why = match files.is_full() {
+            true => files.why_full(),
+            false => why,
+        };
+        files.end(&info, began.elapsed())?;
+        Ok(why)
+    });
+    match ended {
+        Ok(why) => session.report(args, files, why, began.elapsed(), judged),
+        Err(failure) => {
+            // The disk with the file may be the one that fails.
+            eprint!(
+                "{}",
+                output::drawn(report::findings(
+                    &judged.diagnosis,
+                    output::paper(ColorChoice::Never)
+                ))
+            );
+            Err(failure)
+        }
+    }
 }
 
-/// The receiver of the events: it writes and counts them.
+/// The receiver of the events: it writes and judges them.
 struct Sink {
     files: Files,
-    collector: Collector,
+    judge: Judge,
 }
 
 impl Sink {
@@ -139,14 +151,14 @@ impl Sink {
         state: &SharedState,
         began: Instant,
     ) -> Result<(), Failure> {
-        let Sink { files, collector } = self;
+        let Sink { files, judge } = self;
         let none = Batch::default();
         let mut last: Option<Arc<SourceInfo>> = None;
         let mut looked = Instant::now();
         loop {
             let written = match parts.recv_timeout(WRITER_TICK) {
                 Ok(RecordPart { batch, info }) => {
-                    collector.fold(&batch);
+                    judge.add(&batch);
                     let written = files.write(&batch, &info, began.elapsed());
                     last = Some(info);
                     // Nobody takes it any more at the end.
@@ -346,18 +358,10 @@ impl RecordSession {
     }
 
     /// Judges how the disks answered. A disk may have answered nothing.
-    fn judge(&mut self, mut profiles: ProfileSet, questions: &Questions) -> Diagnosis {
-        for of_disk in self.answers.drain(..) {
-            let table = || questions.settings().table().unwrap_or_default();
-            let profile = profiles.entry(&of_disk.device, of_disk.layer, table);
-            profile.answers = Some(Box::new(of_disk.answers));
-        }
-        let mut diagnosis = Diagnosis::default();
-        for profile in profiles.iter() {
-            let analysis = analyze(profile, None, questions);
-            diagnosis.absorb(diagnose_answers(profile, &analysis, questions));
-        }
-        diagnosis
+    fn judge(&mut self, judge: Judge, info: &SourceInfo) -> Judged {
+        let answers = std::mem::take(&mut self.answers);
+        let now_ns = Recorder::now_ns().cast_signed();
+        judge.finish(info, &self.recorder.tallies(), answers, now_ns)
     }
 
     /// Prints the result.
@@ -367,10 +371,15 @@ impl RecordSession {
         files: Files,
         ended: &'static str,
         span: Duration,
-        diagnosis: &Diagnosis,
+        judged: Judged,
     ) -> Result<Exit, Failure> {
         let tallies = self.recorder.tallies();
-        let notes = self.notes(&tallies);
+        let Judged {
+            diagnosis,
+            notes: of_times,
+        } = judged;
+        let mut notes = self.notes(&tallies);
+        notes.extend(of_times);
         let devices: Vec<RecordedDevice> = tallies.into_iter().map(device).collect();
         let lost = self.recorder.lost() + self.recorder.unlisted();
         let (ios, after_the_end) = (files.events(), files.refused());
@@ -396,7 +405,7 @@ impl RecordSession {
             out_of_order: self.recorder.late(),
             skipped_calls: self.recorder.skipped_calls(),
             notes: &notes[1..],
-            diagnosis,
+            diagnosis: &diagnosis,
             outcome,
         };
         let shown = match args.json {

@@ -501,7 +501,8 @@ impl ProfileSet {
         self.profiles.get(&(device.to_owned(), layer))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Profile> {
+    /// All profiles, by device and layer, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Profile> {
         self.profiles.values_mut()
     }
 

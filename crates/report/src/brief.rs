@@ -82,7 +82,8 @@ fn painted(page: &Page, word: Word) -> crate::text::page::Painted {
     page.painted(color, word.text())
 }
 
-fn block(page: &mut Page, alike: &[&Finding]) {
+/// The finding, its cost and the next step.
+pub(crate) fn block(page: &mut Page, alike: &[&Finding]) {
     let [first, others @ ..] = alike else {
         return;
     };

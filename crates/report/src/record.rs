@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::brief;
 use crate::format::{bytes, count};
-use crate::json::{Document, findings};
+use crate::json::{self, Document};
 use crate::run::Run;
 use crate::text::{Page, Paper};
 use crate::verdict::{Grounds, Outcome, Verdict};
@@ -37,7 +37,7 @@ pub struct Recorded<'a> {
     pub skipped_calls: u64,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
-    /// Findings on the answers of the disks: whether they fail I/O, leave them waiting, or have more than they can serve.
+    /// Findings on the answers of the disks: whether they fail I/O, leave them waiting, or receive more than they can serve.
     #[serde(skip)]
     pub diagnosis: &'a Diagnosis,
     /// The result. The exit status follows it.
@@ -110,7 +110,7 @@ pub fn json(run: &Run, recorded: &Recorded<'_>) -> Result<String, serde_json::Er
         run,
         inputs: Vec::<()>::new(),
         verdict: recorded.verdict(),
-        findings: findings(&recorded.diagnosis.findings),
+        findings: json::findings(&recorded.diagnosis.findings),
         result: recorded,
     })
 }
@@ -122,14 +122,29 @@ pub fn text(recorded: &Recorded<'_>, paper: impl Into<Paper>) -> String {
     match recorded.verdict() {
         None => recording(&mut page, recorded),
         Some(verdict) => {
-            let findings = &recorded.diagnosis.findings;
-            brief::lines(&mut page, &verdict, recorded.outcome, findings, |page| {
-                page.gap();
-                recording(page, recorded);
-            });
+            brief::first_line(&mut page, &verdict);
+            blocks(&mut page, recorded.diagnosis);
+            page.gap();
+            recording(&mut page, recorded);
+            brief::last_line(&mut page, &verdict);
         }
     }
     page.text
+}
+
+/// The findings of a recording whose file could not be written; empty without any.
+#[must_use]
+pub fn findings(diagnosis: &Diagnosis, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
+    blocks(&mut page, diagnosis);
+    page.text
+}
+
+/// All findings: no other command shows them again.
+fn blocks(page: &mut Page, diagnosis: &Diagnosis) {
+    for finding in &diagnosis.findings {
+        brief::block(page, &[finding]);
+    }
 }
 
 /// The files, and everything that a reader of them must know.

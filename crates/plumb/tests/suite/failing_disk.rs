@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::slow_disk::SlowDisk;
 use plumb_testkit::{require, wait};
 use serde_json::{Value, json};
 
@@ -101,6 +102,77 @@ fn watch_and_record_count_failed_reads() {
     assert_half_failed(&failing(&analyzed["findings"], &disk.name()));
     let ops = &analyzed["result"]["profiles"][0]["ops"][0];
     assert_eq!(number(&ops["failed"]), 128);
+}
+
+/// A flush has no sectors and no place; a watch sees those that fail alone.
+#[test]
+fn failed_flushes_are_counted() {
+    require!(Bpf, Loop, Tool("nbdkit"), Tool("nbdfuse"));
+    let folder = Folder::new("failing-flushes");
+    let server = SlowDisk::new(64 << 20, "0ms");
+    let disk = LoopDevice::attach_hidden(server.path(), &[]);
+    let name = disk.name();
+    let file = File::options().write(true).open(disk.path());
+    let file = file.expect("a disk");
+    server.die();
+    let recorded = folder.path("flushes.parquet");
+    let mut recording = command();
+    recording.args(["record", &name, "-o"]).arg(&recorded);
+    recording.args(["--duration", "5s", "--json"]);
+    let mut watching = command();
+    watching.args(["watch", &name, "--json", "--interval", "5s", "--count", "1"]);
+    let run = |command: &mut std::process::Command| {
+        command
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("plumb runs")
+    };
+    let (recording, watching) = (run(&mut recording), run(&mut watching));
+    wait::until("the recording has begun", wait::PATIENCE, || {
+        recorded.exists()
+    });
+    // Nothing tells when the programs of the watch are attached.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let failed = (0..3).filter(|_| file.sync_data().is_err()).count() as u64;
+    assert_eq!(failed, 3);
+    for (command, all) in [(recording, json!(3)), (watching, Value::Null)] {
+        let told = command.wait_with_output().expect("it ends");
+        assert_eq!(told.status.code(), Some(1));
+        let told: Value = serde_json::from_slice(&told.stdout).expect("a document");
+        let finding = failing(&told["findings"], &name);
+        let flushes = json!([{"op": "flush", "failed": 3, "ios": all}]);
+        assert_eq!(finding["facts"]["ops"], flushes);
+    }
+}
+
+/// The disk with the file of a recording may be the one that fails: the finding is printed although the file is lost.
+#[test]
+fn a_recording_without_its_file_names_the_failure() {
+    require!(Bpf, Loop);
+    let folder = Folder::new("failing-no-file");
+    let disk = half_readable(&folder, LoopDevice::attach_hidden);
+    let recorded = folder.path("lost.parquet");
+    let recording = command()
+        .args(["record", &disk.name(), "-o"])
+        .arg(&recorded)
+        .args(["--duration", "60s", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("plumb runs");
+    wait::until("the recording has begun", wait::PATIENCE, || {
+        recorded.exists()
+    });
+    assert_eq!(read_all(disk.path()), 128);
+    std::fs::remove_file(&recorded).expect("it is there");
+    let told = recording.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(5), "{said}");
+    let failure = format!("{} fails I/O: 128 of 256 reads", disk.name());
+    assert!(
+        said.contains(&failure) && said.contains("found no file"),
+        "{said}"
+    );
 }
 
 /// The first words of the report are the failure, although there are too few I/O to judge their places.
