@@ -34,18 +34,19 @@ pub(super) fn words(on: &Target, facts: &FailingIo) -> Sentences {
 }
 
 fn failed(ios: &FailedIos) -> String {
-    let name = match ios.op {
-        FailingOp::Read => "reads",
-        FailingOp::Write => "writes",
-        FailingOp::Flush => "flushes",
+    let (one, many) = match ios.op {
+        FailingOp::Read => ("read", "reads"),
+        FailingOp::Write => ("write", "writes"),
+        FailingOp::Flush => ("flush", "flushes"),
     };
     let failed = group_digits(ios.failed);
-    match ios.ios {
-        Some(all) => format!(
-            "{failed} of {} {name} ({})",
+    match (ios.ios, ios.failed) {
+        (Some(all), _) => format!(
+            "{failed} of {} {many} ({})",
             group_digits(all),
             percent(ios.failed as f64 / all.max(1) as f64)
         ),
-        None => format!("{failed} {name}"),
+        (None, 1) => format!("{failed} {one}"),
+        (None, _) => format!("{failed} {many}"),
     }
 }
