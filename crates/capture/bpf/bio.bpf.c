@@ -143,13 +143,18 @@ INLINE int queue(struct bio *bio)
 INLINE void count_unmatched(struct bio *bio, s32 error)
 {
 	struct plumb_device *device;
-	u32 index, place, dev, op = op_of(FIELD(bio, bi_opf));
+	u32 index, place, dev, opf = FIELD(bio, bi_opf);
 
-	if (FIELD(bio, bi_flags) & (1 << BIO_CLONED) || is_by_sender() || is_unwanted_op(op))
+	if (FIELD(bio, bi_flags) & (1 << BIO_CLONED) || is_by_sender() || is_unwanted_op(op_of(opf)))
 		return;
 	device = device_of_bio(bio, &index, &place, &dev);
-	if (device)
-		end_unseen(device, op, 1, error);
+	if (!device)
+		return;
+	/* A flush is a write without a length, which is noted nowhere. */
+	if (opf & REQ_FLAG(PREFLUSH))
+		end_unseen(device, PLUMB_OP_FLUSH, 0, error);
+	else
+		end_unseen(device, op_of(opf), 1, error);
 }
 
 __attribute__((noinline)) int end_at(u64 address, s32 error)

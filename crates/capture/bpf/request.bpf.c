@@ -131,7 +131,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	u32 length = FIELD(rq, __data_len), cmd_flags = FIELD(rq, cmd_flags), disk_dev;
 	struct ended io = {};
 
-	/* A flush has no flight, and is passed over unless it failed. What asked for it ends as well, with another operation. */
+	/* A flush has no flight, and is passed over unless it failed. The request that asked for it ends as well, with another operation. */
 	if (is_of_driver(cmd_flags) || (!length && (op_of(cmd_flags) != PLUMB_OP_FLUSH || !is_failure(error))))
 		return 0;
 	disk_dev = disk_of(rq);
@@ -146,8 +146,9 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 			return 0;
 		index = dev ? device_of(gendisk_of(rq), dev, disk_dev, &index) : NONE;
 		device = index == NONE ? 0 : at(&devices, index & device_mask);
+		/* A write that asked for a flush ends with its error: that is counted already. */
 		if (device)
-			end_unseen(device, op_of(cmd_flags), length, error);
+			end_unseen(device, op_of(cmd_flags), length, length && cmd_flags & REQ_FLAG(PREFLUSH) ? 0 : error);
 		return 0;
 	}
 	if (flight->device == NONE) {

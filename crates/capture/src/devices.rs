@@ -22,6 +22,8 @@ pub struct Device {
     pub first_byte: u64,
     /// Whether it is a partition.
     pub is_partition: bool,
+    /// Whether sysfs knows it: a device that has gone is named by its number.
+    pub is_there: bool,
 }
 
 /// As the kernel packs it.
@@ -35,10 +37,7 @@ pub fn name_of(dev: u32) -> Device {
     let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
     let number_in = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
     let event = read("uevent").unwrap_or_default();
-    let name = event
-        .lines()
-        .find_map(|line| line.strip_prefix("DEVNAME="))
-        .unwrap_or(&number);
+    let name = event.lines().find_map(|line| line.strip_prefix("DEVNAME="));
     let is_partition = directory.join("partition").exists();
     let block = if is_partition {
         "../queue/logical_block_size"
@@ -46,7 +45,8 @@ pub fn name_of(dev: u32) -> Device {
         "queue/logical_block_size"
     };
     Device {
-        name: name.to_owned(),
+        name: name.unwrap_or(&number).to_owned(),
+        is_there: name.is_some(),
         size_bytes: number_in("size").unwrap_or(0) * 512,
         logical_block_bytes: number_in(block).unwrap_or(0) as u32,
         first_byte: number_in("start").unwrap_or(0) * 512,

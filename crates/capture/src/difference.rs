@@ -34,6 +34,8 @@ pub(crate) struct Readings {
     forget_after_ns: u64,
     totals: [u64; 3],
     names: BTreeMap<u32, Device>,
+    /// Those of earlier readings, for devices that go.
+    earlier_names: BTreeMap<u32, Device>,
     /// When the last reading was begun, by the clock of the programs.
     read_at_ns: u64,
     /// When threads were last counted, by the same clock.
@@ -129,6 +131,7 @@ impl Readings {
             sent: vec![PreviousSent::default(); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
+            earlier_names: BTreeMap::new(),
             read_at_ns: 0,
             threads_read_ns: 0,
             course_from_ns: present_ns(),
@@ -139,7 +142,7 @@ impl Readings {
     pub(crate) fn next(&mut self, names: &mut SenderNames) -> Reading {
         let present_ns = present_ns();
         // Numbers may have come to mean other devices.
-        self.names.clear();
+        self.earlier_names.append(&mut self.names);
         let mut profiles: Vec<Option<Profile>> = (0..self.devices.len())
             .map(|index| self.begin(index))
             .collect();
@@ -261,7 +264,14 @@ impl Readings {
     }
 
     fn device(&mut self, dev: u32) -> &Device {
-        self.names.entry(dev).or_insert_with(|| name_of(dev))
+        let earlier = &self.earlier_names;
+        self.names.entry(dev).or_insert_with(|| {
+            let known = name_of(dev);
+            match earlier.get(&dev) {
+                Some(earlier) if !known.is_there => earlier.clone(),
+                _ => known,
+            }
+        })
     }
 
     /// An empty profile for a disk that is in use.
@@ -271,7 +281,8 @@ impl Readings {
             device.dev.load(Ordering::Relaxed),
             device.region_shift.load(Ordering::Relaxed),
         );
-        if dev == 0 || now(&device.issues) + now(&device.flushes) == 0 {
+        let failed: u64 = device.failed.iter().map(now).sum();
+        if dev == 0 || now(&device.issues) + now(&device.flushes) + failed == 0 {
             return None;
         }
         let table = self.table();

@@ -37,18 +37,19 @@ pub(crate) struct Silence {
     pub(crate) in_flight: u64,
     pub(crate) longest_ns: u64,
     pub(crate) present_ns: u64,
-    /// Time since the boot of the last look that found nothing in flight.
+    /// Time since the boot of the last look that found nothing in flight, as the one before it: the sum over the processors is wrong
+    /// for moments.
     idle_at_ns: u64,
 }
 
 impl Silence {
-    /// Adds it to the answers of the device. An I/O that was issued before the device was idle is no longer in flight: the kernel may
-    /// have skipped the program of its completion.
+    /// Adds it to the answers of the device, which may have those of an earlier device of the same name. An I/O that was issued before the
+    /// device was idle is no longer in flight: the kernel may have skipped the program of its completion.
     pub(crate) fn add_to(self, answers: &mut Answers, oldest: Option<SingleIo>) {
         let is_open = |io: &SingleIo| io.at_ns.saturating_sub(io.ns) >= self.idle_at_ns;
         *answers = Answers {
             in_flight: self.in_flight,
-            longest_silence_ns: self.longest_ns,
+            longest_silence_ns: self.longest_ns.max(answers.longest_silence_ns),
             present_silence_ns: self.present_ns,
             oldest: oldest.filter(is_open),
             ..std::mem::take(answers)
@@ -81,6 +82,8 @@ struct Watched {
     seen: Counted,
     /// When a look first found these counts with I/O in flight.
     since_ns: Option<u64>,
+    /// Whether the last look did not find it. The kernel shows its list in parts, and may pass over a device where another one goes.
+    is_missing: bool,
     /// Absent until I/O were in flight at any look.
     named: Option<Named>,
     silence: Silence,
@@ -162,14 +165,14 @@ impl Silences {
 
     fn see(&mut self, counted: &[(u32, Counted)], now_ns: u64) {
         let present: BTreeSet<u32> = counted.iter().map(|(dev, _)| *dev).collect();
-        let is_gone = |dev: &u32| !present.contains(dev);
-        for dev in self
-            .devices
-            .keys()
-            .copied()
-            .filter(is_gone)
-            .collect::<Vec<_>>()
-        {
+        let mut gone = Vec::new();
+        for (dev, watched) in &mut self.devices {
+            let was_missing = std::mem::replace(&mut watched.is_missing, !present.contains(dev));
+            if watched.is_missing && was_missing {
+                gone.push(*dev);
+            }
+        }
+        for dev in gone {
             let named = self.devices.remove(&dev).and_then(Watched::leave);
             let Some((named, silence)) = named else {
                 continue;
@@ -199,7 +202,7 @@ impl Watched {
             _ => (counted.in_flight > 0).then_some(now_ns),
         };
         let present_ns = self.since_ns.map_or(0, |since_ns| now_ns - since_ns);
-        if counted.in_flight == 0 {
+        if counted.in_flight == 0 && self.seen.in_flight == 0 {
             self.silence.idle_at_ns = now_ns;
         }
         self.silence.in_flight = counted.in_flight;
@@ -295,6 +298,7 @@ mod tests {
             (900, 5, 3, 800, 800),
             (1000, 6, 3, 0, 800),
             (1100, 6, 3, 100, 800),
+            (1150, 6, 0, 0, 800),
             (1200, 6, 0, 0, 800),
             (1300, 6, 1, 0, 800),
         ] {
@@ -315,7 +319,7 @@ mod tests {
         };
         watched.see(silent, 1700 * MS);
         assert_eq!([longest(&mut watched), longest(&mut watched)], [400, 400]);
-        // At 1200 ms nothing was in flight: an I/O that was issued before has completed.
+        // At 1150 and 1200 ms nothing was in flight: an I/O that was issued before has completed.
         for (issued_ms, is_open) in [(1100, false), (1200, true), (1300, true)] {
             let mut answers = Answers::default();
             let oldest = SingleIo {
@@ -356,11 +360,30 @@ mod tests {
         assert_eq!(taken(&mut silences), [(1, 5, 0), (2, 5, 0)]);
         silences.see(&[(1, busy), (2, busy)], 9 * EACH_NS);
         silences.see(&[(1, busy)], 10 * EACH_NS);
-        assert_eq!(taken(&mut silences), [(2, 0, 9), (1, 5, 10)]);
         silences.see(&[(1, busy)], 11 * EACH_NS);
-        assert_eq!(taken(&mut silences), [(1, 5, 11)]);
-        // It is there again, as another one.
-        silences.see(&[(1, busy), (2, busy)], 12 * EACH_NS);
-        assert_eq!(taken(&mut silences), [(1, 5, 12), (2, 5, 0)]);
+        assert_eq!(taken(&mut silences), [(2, 0, 9), (1, 5, 11)]);
+        silences.see(&[(1, busy)], 12 * EACH_NS);
+        assert_eq!(taken(&mut silences), [(1, 5, 12)]);
+        // It is there again, as another one, and goes before the reading.
+        silences.see(&[(1, busy), (2, busy)], 13 * EACH_NS);
+        silences.see(&[(1, busy), (2, busy)], 17 * EACH_NS);
+        for at in [18, 19] {
+            silences.see(&[(1, busy)], at * EACH_NS);
+        }
+        silences.see(&[(1, busy), (2, busy)], 20 * EACH_NS);
+        assert_eq!(taken(&mut silences), [(2, 0, 4), (1, 5, 20), (2, 5, 0)]);
+        let mut answers = Answers::default();
+        for longest_ns in [4, 0] {
+            let silence = Silence {
+                longest_ns,
+                ..Silence::default()
+            };
+            silence.add_to(&mut answers, None);
+        }
+        assert_eq!(answers.longest_silence_ns, 4);
+        // A device that one look misses is not gone.
+        silences.see(&[(1, busy)], 21 * EACH_NS);
+        silences.see(&[(1, busy), (2, busy)], 22 * EACH_NS);
+        assert_eq!(taken(&mut silences), [(1, 5, 22), (2, 5, 2)]);
     }
 }

@@ -71,7 +71,7 @@ impl Record {
         })
     }
 
-    /// Whether a device may refuse no I/O of this operation: it may refuse discards and writes of zeros.
+    /// Whether a device must accept this operation: it may refuse discards and writes of zeros.
     pub(crate) fn is_never_refused(&self) -> bool {
         let op = Op::from_code(self.op_flags as u8);
         matches!(op, Some(Op::Read | Op::Write | Op::Flush))

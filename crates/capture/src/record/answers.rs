@@ -8,6 +8,7 @@ use plumb_trace::{Layer, Op};
 
 use super::DiskAnswers;
 use super::abi::Record;
+use crate::devices::name_of;
 use crate::sender_names::SenderNames;
 use crate::silence::Named;
 
@@ -60,6 +61,14 @@ impl KeptIos {
             });
         }
         &mut self.disks[index]
+    }
+
+    /// The name of a disk when its first I/O came; later it may be gone.
+    pub(crate) fn name_of(&self, dev: u32, layer: Layer) -> String {
+        match self.places.get(&(dev, layer)) {
+            Some(index) => self.disks[*index].named.name.clone(),
+            None => name_of(dev).name,
+        }
     }
 
     /// The answers of each disk, with the oldest of these I/O in flight, which were added as well.
@@ -178,7 +187,9 @@ mod tests {
         // Even numbers have odd latencies.
         assert_eq!(times(0), [99, 97, 95, 93, 91, 89, 87, 85]);
         assert_eq!(times(1), [100, 98, 96, 94, 92, 90, 88, 86]);
-        let failed: Vec<u64> = of(1).failed.iter().map(|io| io.at_ns - io.ns).collect();
+        assert!(of(1).failed.is_sorted_by_key(|io| io.at_ns));
+        let mut failed: Vec<u64> = of(1).failed.iter().map(|io| io.at_ns - io.ns).collect();
+        failed.sort_unstable();
         let expected: Vec<u64> = (0..8).map(|round| 10 * round + 1).collect();
         assert_eq!(failed, expected);
         assert_eq!(of(0).failed[0].error, Some(IoError::Medium));

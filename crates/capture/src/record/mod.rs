@@ -19,7 +19,6 @@ use plumb_trace::{Layer, Op};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::block::Layers;
-use crate::devices::name_of;
 use crate::error::CaptureError;
 use crate::kernel::Types;
 use crate::layer::{Attachment, BIO_FLIGHTS};
@@ -267,25 +266,29 @@ impl Recorder {
         let mut all = self.kept.answers(open, now_ns, &mut self.names);
         let is_of_all = self.options.ops.is_empty() && self.options.pids.is_empty();
         for (named, silence) in self.silences.read(&self.options.devices) {
-            let is_it = |one: &DiskAnswers| one.device == named.name && one.layer == named.layer;
-            let at = match all.iter().position(is_it) {
-                Some(at) => at,
+            let is_it =
+                |one: &&mut DiskAnswers| one.device == named.name && one.layer == named.layer;
+            match all.iter_mut().find(is_it) {
+                Some(known) => {
+                    let wanted = known.answers.clone();
+                    silence.add_to(&mut known.answers, wanted.oldest.clone());
+                    if !is_of_all {
+                        known.answers = Answers {
+                            oldest: known.answers.oldest.take(),
+                            ..wanted
+                        };
+                    }
+                }
                 None if is_of_all => {
+                    let mut answers = Answers::default();
+                    silence.add_to(&mut answers, None);
                     all.push(DiskAnswers {
                         device: named.name,
                         layer: named.layer,
-                        answers: Answers::default(),
+                        answers,
                     });
-                    all.len() - 1
                 }
-                None => continue,
-            };
-            let answers = &mut all[at].answers;
-            let (oldest, of_wanted) = (answers.oldest.take(), answers.in_flight);
-            silence.add_to(answers, oldest);
-            if !is_of_all {
-                answers.in_flight = of_wanted.min(answers.in_flight);
-                (answers.longest_silence_ns, answers.present_silence_ns) = (0, 0);
+                None => {}
             }
         }
         all
@@ -325,13 +328,16 @@ impl Recorder {
             .tallies
             .iter()
             .filter(|tally| now(&tally.sent) + now(&tally.unmatched_completions) > 0);
+        let layer = |tally: &abi::KernelTally| match tally.is_by_bios.load(Ordering::Acquire) {
+            0 => Layer::Request,
+            _ => Layer::Bio,
+        };
         let mut tallies: Vec<DiskTally> = tallies
             .map(|tally| DiskTally {
-                device: name_of(tally.dev.load(Ordering::Acquire)).name,
-                layer: match tally.is_by_bios.load(Ordering::Acquire) {
-                    0 => Layer::Request,
-                    _ => Layer::Bio,
-                },
+                device: self
+                    .kept
+                    .name_of(tally.dev.load(Ordering::Acquire), layer(tally)),
+                layer: layer(tally),
                 // Read before the total, so that no more are lost than were sent.
                 lost: now(&tally.lost),
                 requeues: now(&tally.requeues),
