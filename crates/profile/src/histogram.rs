@@ -109,6 +109,14 @@ impl Counts {
             .fold(0, |total, &weight| total.saturating_add(weight))
     }
 
+    /// Replaces the content of a bucket.
+    pub fn put(&mut self, index: usize, weight: u64) {
+        if index >= self.0.len() {
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] = weight;
+    }
+
     /// The content of a bucket.
     #[must_use]
     pub fn get(&self, index: usize) -> u64 {

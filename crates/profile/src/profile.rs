@@ -67,10 +67,10 @@ impl OpTotals {
         self.queue_ns.merge(&other.queue_ns);
     }
 
-    /// Whether an I/O was issued or completed; see [`Profile::has_io`].
+    /// Whether an I/O was issued, completed or failed; see [`Profile::has_io`].
     #[must_use]
     pub fn has_io(&self) -> bool {
-        self.ios > 0 || self.timed > 0 || self.device_ns.total() > 0
+        self.ios > 0 || self.failed > 0 || self.timed > 0 || self.device_ns.total() > 0
     }
 }
 
@@ -333,7 +333,7 @@ impl Profile {
         sum(self.ops.iter().map(|op| op.timed))
     }
 
-    /// Whether an I/O was issued or completed. One that was issued in an earlier interval completes in this one, and one that
+    /// Whether an I/O was issued, completed or failed. One that was issued in an earlier interval completes in this one, and one that
     /// completes while the sums are read may be in its histogram and not yet in its row.
     #[must_use]
     pub fn has_io(&self) -> bool {

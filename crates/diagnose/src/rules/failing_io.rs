@@ -30,7 +30,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         FailedIos {
             op: failing,
             failed: totals.failed,
-            // A watch sees the failed flushes alone, and failures of I/O that were issued before it began.
+            // A watch counts only the flushes that fail, and failures of I/O that were issued before it began.
             ios: (totals.ios >= totals.failed).then_some(totals.ios),
         }
     })

@@ -14,6 +14,8 @@ use super::{Context, IOS_MIN, IoRule, Outcome};
 const SILENCE_NS_MIN: u64 = 2_000_000_000;
 /// An I/O of this age has been left behind if others complete meanwhile.
 const AGE_NS_MIN: u64 = 5_000_000_000;
+/// If more than one in this number of I/O has no completion, the oldest I/O says nothing.
+const IOS_OF_MISS_MIN: u64 = 10_000_000;
 /// I/O are slow if they took this multiple of the median.
 const TIMES_MEDIAN_MIN: u64 = 50;
 
@@ -71,10 +73,11 @@ fn by_watch(profile: &Profile, answers: &Answers) -> Option<Stall> {
             oldest: oldest.clone(),
         });
     }
-    // The kernel's own count decides whether anything is in flight. Where the completions of other I/O were missed, that of the oldest may
-    // have been.
+    // The kernel's own count decides whether anything is in flight. If the completions of other I/O are missed now and then, that of
+    // the oldest may have been.
+    let misses = profile.losses.unmatched_issues;
     if *in_flight > 0
-        && profile.losses.unmatched_issues == 0
+        && (misses == 0 || profile.ios() / misses >= IOS_OF_MISS_MIN)
         && let Some(oldest) = oldest.clone().filter(|oldest| oldest.ns >= AGE_NS_MIN)
     {
         return Some(Stall::LeftBehind {

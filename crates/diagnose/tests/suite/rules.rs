@@ -398,7 +398,7 @@ fn stalled_io_of_a_watch() {
         facts!(left_behind.finding("stalled-io"), StalledIo).stall,
         Stall::LeftBehind { in_flight: 1, .. }
     ));
-    // Where the completions of other I/O were missed, that of the oldest may have been.
+    // If the completions of other I/O were missed, that of the oldest may have been.
     let mut profile = Profile::new("8,0", Layer::Request, Table::default());
     profile.losses.unmatched_issues = 1;
     profile.answers = Some(Box::new(Answers {
