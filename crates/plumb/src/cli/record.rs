@@ -20,7 +20,7 @@ Ctrl-C ends the recording. The file can be read at any time, by every program th
 is killed it lacks the last 2 seconds, or the last 32nd of more than a minute.\n\
 Without --max-size the recording ends when its file has taken a quarter of the space that was free at its start.\n\
 The report names disks that fail I/O, leave them waiting or receive more than they can serve. `plumb analyze FILE` judges the \
-places and sizes of the I/O. With --op or --pid nothing tells that a disk completes nothing at all.\n\
+places and sizes of the I/O. With --op or --pid the report does not find a disk that completes nothing.\n\
 Exit status: 0 all recorded, 1 a disk fails, stalls or is saturated, 2 usage, 3 some I/O were lost, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
 pub struct Record {

@@ -31,6 +31,8 @@ struct Windows {
     /// All of them together.
     whole: ProfileSet,
     length_ns: u64,
+    /// Times without an I/O between them.
+    pauses_ns: u64,
     saturated: BTreeMap<(String, Layer), Saturated>,
 }
 
@@ -61,15 +63,23 @@ impl Judge {
 
     /// Takes events in, in the order of issue.
     pub(super) fn add(&mut self, batch: &Batch) {
-        let (Some(first_ns), Some(last_ns)) = (batch.time_ns.first(), batch.time_ns.last()) else {
+        let Some(&first_ns) = batch.time_ns.first() else {
             return;
         };
-        self.collector.fold(batch);
-        let began_ns = *self.began_ns.get_or_insert(*first_ns);
-        if last_ns.saturating_sub(began_ns) >= WINDOW_NS {
-            self.windows.add(self.collector.cut(), began_ns, *last_ns);
-            self.began_ns = Some(*last_ns);
+        let began_ns = *self.began_ns.get_or_insert(first_ns);
+        if first_ns.saturating_sub(began_ns) >= WINDOW_NS {
+            // Before a long pause the window has its usual length.
+            let is_pause = first_ns.saturating_sub(began_ns) >= 2 * WINDOW_NS;
+            let until_ns = if is_pause {
+                began_ns + WINDOW_NS
+            } else {
+                first_ns
+            };
+            self.windows.add(self.collector.cut(), began_ns, until_ns);
+            self.windows.pauses_ns += first_ns.abs_diff(until_ns);
+            self.began_ns = Some(first_ns);
         }
+        self.collector.fold(batch);
     }
 
     /// The judgement of the whole time, which ends now.
@@ -86,20 +96,11 @@ impl Judge {
             mut windows,
         } = self;
         // The losses of each disk are known: they are not those of the source.
-        let mut window = collector.finish(&SourceInfo {
+        let window = collector.finish(&SourceInfo {
             counts: Counts::default(),
             ..info.clone()
         });
-        let began_ns = began_ns.unwrap_or(now_ns);
-        let length_ns = now_ns.saturating_sub(began_ns);
-        if length_ns >= WINDOW_NS {
-            // After the last I/O the disk was idle.
-            for profile in window.iter_mut() {
-                let depths = &mut profile.ordered.in_flight.depth_ns;
-                depths.add(0, length_ns.unsigned_abs().saturating_sub(depths.total()));
-            }
-        }
-        windows.add(window, began_ns, now_ns);
+        windows.add(window, began_ns.unwrap_or(now_ns), now_ns);
         let table = || settings().table().unwrap_or_default();
         for tally in tallies {
             let profile = windows.whole.entry(&tally.device, tally.layer, table);
@@ -109,16 +110,26 @@ impl Judge {
         }
         for of_disk in answers {
             let profile = windows.whole.entry(&of_disk.device, of_disk.layer, table);
-            profile.answers = Some(Box::new(of_disk.answers));
+            // Another disk may have had the name before.
+            profile
+                .answers
+                .get_or_insert_default()
+                .merge(&of_disk.answers);
         }
         windows.judge(info)
     }
 }
 
 impl Windows {
-    fn add(&mut self, window: ProfileSet, from_ns: i64, until_ns: i64) {
+    fn add(&mut self, mut window: ProfileSet, from_ns: i64, until_ns: i64) {
         let length_ns = until_ns.saturating_sub(from_ns).unsigned_abs();
         self.length_ns += length_ns;
+        for profile in window.iter_mut() {
+            // A profile knows the times between the I/O of its own disk alone.
+            let depths = &mut profile.ordered.in_flight.depth_ns;
+            let busy_ns = depths.total() - depths.get(0);
+            depths.put(0, length_ns.saturating_sub(busy_ns));
+        }
         for profile in window.iter() {
             for finding in self.diagnose(profile).findings {
                 self.note_saturated(profile, finding, (from_ns, length_ns));
@@ -161,12 +172,13 @@ impl Windows {
         let mut diagnosis = Diagnosis::default();
         for profile in self.whole.iter() {
             let mut judged = self.diagnose(profile);
-            let of_windows = |finding: &Finding| finding.rule() == RuleId::SaturatedDevice;
-            judged.findings.retain(|finding| !of_windows(finding));
             let key = (profile.device.clone(), profile.layer);
-            let saturated = self.saturated.get(&key);
-            let worst = saturated.map(|saturated| saturated.worst.clone());
-            judged.findings.extend(worst);
+            // A disk that serves too few I/O for the judgement of a window is judged by all of them.
+            if let Some(saturated) = self.saturated.get(&key) {
+                let is_of_all = |finding: &Finding| finding.rule() == RuleId::SaturatedDevice;
+                judged.findings.retain(|finding| !is_of_all(finding));
+                judged.findings.push(saturated.worst.clone());
+            }
             diagnosis.absorb(judged);
         }
         Judged {
@@ -179,13 +191,15 @@ impl Windows {
     fn notes(&self, info: &SourceInfo) -> Vec<String> {
         let seconds = |ns: u64| group_digits(ns / 1_000_000_000);
         let note = |((device, _), saturated): (&(String, Layer), &Saturated)| {
-            let zero_ns = info.unix_ns_at_zero.unwrap_or(0);
-            let at = unix_words(zero_ns.saturating_add(saturated.worst_at_ns));
+            let since_zero_ns = |zero: i64| zero.saturating_add(saturated.worst_at_ns);
+            let at = info.unix_ns_at_zero.map(since_zero_ns).and_then(unix_words);
+            let at = at.map_or_else(String::new, |at| {
+                format!("; its I/O waited longest from {at} on")
+            });
             format!(
-                "{device} was saturated for {} of {} s; its I/O waited longest in the 10 s from {} on",
+                "{device} was saturated for {} of {} s{at}",
                 seconds(saturated.length_ns),
-                seconds(self.length_ns),
-                at.as_deref().unwrap_or("an unknown time")
+                seconds(self.length_ns + self.pauses_ns),
             )
         };
         match self.length_ns > WINDOW_NS.unsigned_abs() {
@@ -271,9 +285,7 @@ mod tests {
         };
         let until_ns: u64 = note
             .strip_prefix("sda was saturated for ")
-            .and_then(|rest| {
-                rest.split_once(" of 3,570 s; its I/O waited longest in the 10 s from 1970-01-01")
-            })
+            .and_then(|rest| rest.split_once(" of 3,570 s; its I/O waited longest from 1970-01-01"))
             .and_then(|(seconds, _)| seconds.parse().ok())
             .unwrap_or_else(|| panic!("{note}"));
         assert!((50..=60).contains(&until_ns), "{note}");

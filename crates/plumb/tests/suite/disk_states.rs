@@ -161,7 +161,8 @@ fn each_says_that_a_slow_disk_is_saturated() {
         let finding = told.finding("saturated-device", &disk.name());
         assert_eq!(told.status, Some(1), "{}: {finding}", told.command);
         let depth = finding["facts"]["depth_mean"].as_f64().expect("a depth");
-        assert!((48.0..65.0).contains(&depth), "{}: {depth}", told.command);
+        // As many are in flight but at the ends of the time, and one at a time would be 1.
+        assert!((32.0..65.0).contains(&depth), "{}: {depth}", told.command);
     }
     drop(load);
 }

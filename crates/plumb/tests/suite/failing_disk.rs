@@ -104,7 +104,7 @@ fn watch_and_record_count_failed_reads() {
     assert_eq!(number(&ops["failed"]), 128);
 }
 
-/// A flush has no sectors and no place; a watch sees those that fail alone.
+/// A flush has no sectors and no place. A watch counts only the flushes that fail, also in an interval without any other I/O.
 #[test]
 fn failed_flushes_are_counted() {
     require!(Bpf, Loop, Tool("nbdkit"), Tool("nbdfuse"));
@@ -114,35 +114,58 @@ fn failed_flushes_are_counted() {
     let name = disk.name();
     let file = File::options().write(true).open(disk.path());
     let file = file.expect("a disk");
-    server.die();
     let recorded = folder.path("flushes.parquet");
     let mut recording = command();
     recording.args(["record", &name, "-o"]).arg(&recorded);
-    recording.args(["--duration", "5s", "--json"]);
+    recording.arg("--json");
     let mut watching = command();
-    watching.args(["watch", &name, "--json", "--interval", "5s", "--count", "1"]);
+    watching.args(["watch", &name, "--json", "--interval", "1s"]);
     let run = |command: &mut std::process::Command| {
         command
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("plumb runs")
     };
-    let (recording, watching) = (run(&mut recording), run(&mut watching));
+    let (recording, mut watching) = (run(&mut recording), run(&mut watching));
+    let mut first = [0];
+    let out = watching.stdout.as_mut().expect("its output");
+    // The programs are loaded when the first interval is over.
+    out.read_exact(&mut first).expect("an interval");
     wait::until("the recording has begun", wait::PATIENCE, || {
         recorded.exists()
     });
-    // Nothing tells when the programs of the watch are attached.
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    let failed = (0..3).filter(|_| file.sync_data().is_err()).count() as u64;
+    // The flush is issued in one interval and fails in another.
+    server.stop();
+    let failed = std::thread::scope(|scope| {
+        let flush = scope.spawn(|| file.sync_data().is_err());
+        std::thread::sleep(std::time::Duration::from_millis(2500));
+        server.die();
+        server.go_on();
+        u64::from(flush.join().expect("a flush"))
+    });
+    let failed = failed + (0..2).filter(|_| file.sync_data().is_err()).count() as u64;
     assert_eq!(failed, 3);
     for (command, all) in [(recording, json!(3)), (watching, Value::Null)] {
+        interrupt(command.id());
         let told = command.wait_with_output().expect("it ends");
         assert_eq!(told.status.code(), Some(1));
-        let told: Value = serde_json::from_slice(&told.stdout).expect("a document");
+        let told = String::from_utf8(told.stdout).expect("text");
+        // A recording prints one document, a watch one in each line.
+        let told: Value = serde_json::from_str(&told)
+            .or_else(|_| serde_json::from_str(told.lines().last().unwrap_or_default()))
+            .expect("a document");
         let finding = failing(&told["findings"], &name);
         let flushes = json!([{"op": "flush", "failed": 3, "ios": all}]);
         assert_eq!(finding["facts"]["ops"], flushes);
     }
+}
+
+/// Ends a program as Ctrl-C does.
+fn interrupt(process: u32) {
+    let status = std::process::Command::new("kill")
+        .args(["-INT", &process.to_string()])
+        .status();
+    assert!(status.expect("kill runs").success());
 }
 
 /// The disk with the file of a recording may be the one that fails: the finding is printed although the file is lost.
