@@ -150,7 +150,7 @@ INLINE void count_unmatched(struct bio *bio, s32 error)
 	device = device_of_bio(bio, &index, &place, &dev);
 	if (!device)
 		return;
-	/* A flush is a write without a length, which is noted nowhere. */
+	/* A flush is a write without a length. No flight notes it. */
 	if (opf & REQ_FLAG(PREFLUSH))
 		end_unseen(device, PLUMB_OP_FLUSH, 0, error);
 	else

@@ -96,7 +96,7 @@ INLINE void keep_failed(struct plumb_device *device, const struct ended *io)
 		keep(PLUMB_KEPT + slot, io);
 }
 
-/* Counts the end of an I/O whose beginning nobody saw; a flush has no length, and none is looked for. */
+/* Counts the end of an I/O whose beginning nobody saw. A flush has no length, and its beginning is never noted. */
 INLINE void end_unseen(struct plumb_device *device, u32 op, u32 length, s32 error)
 {
 	if (length)

@@ -104,19 +104,20 @@ INLINE int issue(struct request *rq)
 
 INLINE int complete(struct request *rq, s32 error, u32 bytes)
 {
-	u32 disk_dev = disk_of(rq), len_bytes = FIELD(rq, __data_len), index;
+	u32 disk_dev = disk_of(rq), len_bytes = FIELD(rq, __data_len), cmd_flags = FIELD(rq, cmd_flags), index;
 	struct plumb_open *open = open_of(rq, disk_dev);
 	struct plumb_tally *tally;
 	u64 now;
 
-	if (!open || is_of_driver(FIELD(rq, cmd_flags)))
+	if (!open || is_of_driver(cmd_flags))
 		return 0;
 	if (open->address != (u64)rq) {
 		/* Issued before anybody looked, or not wanted; or the end of a flush, which was issued as another request. */
-		index = pids || !len_bytes || !(ops >> op_of(FIELD(rq, cmd_flags)) & 1) ? NONE : tally_index(disk_dev);
+		index = pids || !len_bytes || !(ops >> op_of(cmd_flags) & 1) ? NONE : tally_index(disk_dev);
 		tally = index == NONE ? 0 : at(&tallies, index);
+		/* A write that asked for a flush ends with its error: that is recorded. */
 		if (tally)
-			ADD(tally->unmatched_completions, 1);
+			count_unseen(tally, op_of(cmd_flags), cmd_flags & REQ_FLAG(PREFLUSH) ? 0 : error);
 		return 0;
 	}
 	tally = at(&tallies, open->tally & tally_mask);
@@ -210,9 +211,10 @@ TRACEPOINT("block_split") int split_bio(u64 *ctx)
 TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
 {
 	struct bio *bio = (struct bio *)ctx[1];
+	s32 error = FIELD(bio, bi_status);
 
-	if (!end_at(address_of(bio), FIELD(bio, bi_status)))
-		count_unmatched(bio);
+	if (!end_at(address_of(bio), error))
+		count_unmatched(bio, error);
 	return 0;
 }
 

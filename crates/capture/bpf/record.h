@@ -68,8 +68,9 @@ struct plumb_tally {
 	u64 unmatched_issues;
 	u64 unmatched_completions;
 	u64 unknown_senders;
+	u64 unseen_failures[8]; /* of I/O whose issue nobody saw, by operation */
 };
-#define PLUMB_TALLY_BYTES 64
+#define PLUMB_TALLY_BYTES 128
 
 /* Who sent the bio that begins at a sector. */
 struct plumb_origin {

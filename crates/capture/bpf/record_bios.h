@@ -107,7 +107,7 @@ INLINE int begin(struct bio *bio)
 }
 
 /* An end without a beginning: of a bio that came before anybody looked. Pieces that were cut off look alike but for a flag. */
-INLINE void count_unmatched(struct bio *bio)
+INLINE void count_unmatched(struct bio *bio, s32 error)
 {
 	struct plumb_tally *tally;
 	u32 index;
@@ -116,7 +116,7 @@ INLINE void count_unmatched(struct bio *bio)
 		return;
 	tally = tally_of(number_of(disk_of_bio(bio)), &index);
 	if (tally)
-		ADD(tally->unmatched_completions, 1);
+		count_unseen(tally, op_of(FIELD(bio, bi_opf)), error);
 }
 
 __attribute__((noinline)) int end_at(u64 address, s32 error)

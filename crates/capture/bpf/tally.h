@@ -117,4 +117,12 @@ INLINE u32 op_flags_of(u32 cmd_flags)
 	return op_flags;
 }
 
+/* Counts the end of an I/O whose issue nobody saw. */
+INLINE void count_unseen(struct plumb_tally *tally, u32 op, s32 error)
+{
+	ADD(tally->unmatched_completions, 1);
+	if (is_failure(error))
+		ADD(tally->unseen_failures[op & 7], 1);
+}
+
 #endif

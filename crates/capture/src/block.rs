@@ -264,20 +264,23 @@ impl BlockWatch {
         let devices = self.options.devices.clone();
         for (named, silence) in self.silences.read(&devices) {
             let is_late = self.is_end || silence.present_ns >= LONG_NS;
-            let oldest = (silence.in_flight > 0 && is_late).then(|| self.oldest(named.dev));
+            let oldest = (silence.in_flight > 0 && is_late)
+                .then(|| self.oldest(named.dev, silence.idle_at_ns));
             let table = || self.options.tables.table().unwrap_or_default();
             let profile = reading.profiles.entry(&named.name, named.layer, table);
             let answers = profile.answers.get_or_insert_default();
-            silence.add_to(answers, oldest.flatten());
+            silence.add_to(answers);
+            answers.oldest = oldest.flatten();
         }
     }
 
-    fn oldest(&mut self, dev: u32) -> Option<SingleIo> {
+    /// The oldest I/O in flight that was issued at this time or later.
+    fn oldest(&mut self, dev: u32, since_ns: u64) -> Option<SingleIo> {
         let names = &mut self.senders;
         match &self.by {
             By::Programs(all) => all
                 .iter()
-                .filter_map(|watched| watched.oldest(dev, names))
+                .filter_map(|watched| watched.oldest(dev, since_ns, names))
                 .max(),
             By::Events(_) => None,
         }

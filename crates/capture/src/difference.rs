@@ -14,6 +14,7 @@ use plumb_profile::{Places, Profile, Settings, Table};
 use plumb_trace::{Layer, Op};
 
 use crate::abi;
+use crate::clock::now_ns;
 use crate::devices::{Device, name_of};
 use crate::layer::BlockCounters;
 use crate::reading::{ALIGNMENTS, Misses, Process, Reading};
@@ -134,13 +135,13 @@ impl Readings {
             earlier_names: BTreeMap::new(),
             read_at_ns: 0,
             threads_read_ns: 0,
-            course_from_ns: present_ns(),
+            course_from_ns: now_ns(),
             counters,
         }
     }
 
     pub(crate) fn next(&mut self, names: &mut SenderNames) -> Reading {
-        let present_ns = present_ns();
+        let present_ns = now_ns();
         // Numbers may have come to mean other devices.
         self.earlier_names.append(&mut self.names);
         let mut profiles: Vec<Option<Profile>> = (0..self.devices.len())
@@ -232,12 +233,18 @@ impl Readings {
         })
     }
 
-    /// The oldest I/O of a disk that is in flight.
-    pub(crate) fn oldest(&self, dev: u32, names: &mut SenderNames) -> Option<SingleIo> {
-        let present_ns = present_ns();
+    /// The oldest I/O of a disk that is in flight and was issued at this time or later.
+    pub(crate) fn oldest(
+        &self,
+        dev: u32,
+        since_ns: u64,
+        names: &mut SenderNames,
+    ) -> Option<SingleIo> {
+        let present_ns = now_ns();
         let is_of_disk = |flight: &&abi::Flight| {
             let device = flight.device.load(Ordering::Acquire) as usize;
             now(&flight.address) != 0
+                && now(&flight.issued_ns) >= since_ns
                 && self
                     .counters
                     .devices
@@ -433,7 +440,7 @@ impl Readings {
     fn add_processes(&mut self, reading: &mut Reading, names: &mut SenderNames) {
         let disks = self.disks();
         let threads = threads_since(&self.counters.threads, self.threads_read_ns);
-        let present_ns = present_ns();
+        let present_ns = now_ns();
         self.threads_read_ns = present_ns;
         let mut in_flight: Option<BTreeSet<u32>> = None;
         let mut rows: BTreeMap<u64, usize> = BTreeMap::new();
@@ -595,12 +602,6 @@ fn bound_starts(profile: &mut Profile) {
         part.read_heads.merge(read_heads);
         part.write_heads.merge(write_heads);
     }
-}
-
-/// By the clock of the programs.
-fn present_ns() -> u64 {
-    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
 /// Distinct threads of each process, by its index, that sent an I/O after a time. One that did so less than

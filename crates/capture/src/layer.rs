@@ -206,9 +206,14 @@ impl WatchedLayer {
         }
     }
 
-    /// The oldest I/O of a disk that is in flight, by those that were seen to begin.
-    pub(crate) fn oldest(&self, dev: u32, names: &mut SenderNames) -> Option<SingleIo> {
-        self.readings.oldest(dev, names)
+    /// The oldest I/O of a disk that is in flight, by those that were seen to begin at this time or later.
+    pub(crate) fn oldest(
+        &self,
+        dev: u32,
+        since_ns: u64,
+        names: &mut SenderNames,
+    ) -> Option<SingleIo> {
+        self.readings.oldest(dev, since_ns, names)
     }
 }
 

@@ -8,6 +8,7 @@
 mod abi;
 mod asked;
 mod block;
+mod clock;
 mod devices;
 mod difference;
 mod error;

@@ -134,6 +134,7 @@ pub(crate) struct KernelTally {
     pub(crate) unmatched_issues: AtomicU64,
     pub(crate) unmatched_completions: AtomicU64,
     pub(crate) unknown_senders: AtomicU64,
+    pub(crate) unseen_failures: [AtomicU64; 8],
 }
 
 const _: () = {

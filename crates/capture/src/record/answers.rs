@@ -6,7 +6,6 @@ use plumb_geometry::SmallSort;
 use plumb_profile::answers::{Answers, KEPT, Sender, SingleIo};
 use plumb_trace::{Layer, Op};
 
-use super::DiskAnswers;
 use super::abi::Record;
 use crate::devices::name_of;
 use crate::sender_names::SenderNames;
@@ -71,13 +70,15 @@ impl KeptIos {
         }
     }
 
-    /// The answers of each disk, with the oldest of these I/O in flight, which were added as well.
+    /// The answers of each disk in the order of their first I/O. `open` has the I/O in flight, which were added before; those that were
+    /// issued before their disk was idle count no more.
     pub(crate) fn answers(
         &self,
         open: &[Record],
+        idle_at_ns: impl Fn(&Named) -> u64,
         now_ns: u64,
         names: &mut SenderNames,
-    ) -> Vec<DiskAnswers> {
+    ) -> Vec<(Named, Answers)> {
         let mut all = Vec::with_capacity(self.disks.len());
         for Kept {
             named,
@@ -92,8 +93,12 @@ impl KeptIos {
             answers.slowest.small_sort_by(|a, b| b.cmp(a));
             answers.failed = failed.iter().filter_map(&mut completed).collect();
             answers.failed.small_sort_by_key(|io| io.at_ns);
-            let of_disk =
-                |record: &&Record| record.disk == named.dev && record.layer == named.layer;
+            let since_ns = idle_at_ns(named);
+            let of_disk = |record: &&Record| {
+                record.disk == named.dev
+                    && record.layer == named.layer
+                    && record.issued_ns >= since_ns
+            };
             let open = open.iter().filter(of_disk);
             answers.in_flight = open.clone().count() as u64;
             answers.oldest = open
@@ -102,11 +107,7 @@ impl KeptIos {
                     let age_ns = now_ns.saturating_sub(record.issued_ns);
                     single(record, age_ns, now_ns, names)
                 });
-            all.push(DiskAnswers {
-                device: named.name.clone(),
-                layer: named.layer,
-                answers,
-            });
+            all.push((named.clone(), answers));
         }
         all
     }
@@ -180,9 +181,9 @@ mod tests {
         }
         let mut names = SenderNames::new(false);
         let open = [5, 3, 9].map(record);
-        let answers = kept.answers(&open, 1_000, &mut names);
+        let answers = kept.answers(&open, |_| 5, 1_000, &mut names);
         assert_eq!(answers.len(), 2);
-        let of = |disk: usize| &answers[disk].answers;
+        let of = |disk: usize| &answers[disk].1;
         let times = |disk| of(disk).slowest.iter().map(|io| io.ns).collect::<Vec<_>>();
         // Even numbers have odd latencies.
         assert_eq!(times(0), [99, 97, 95, 93, 91, 89, 87, 85]);
@@ -194,7 +195,8 @@ mod tests {
         assert_eq!(failed, expected);
         assert_eq!(of(0).failed[0].error, Some(IoError::Medium));
         let oldest = of(0).oldest.as_ref().map(|io| (io.ns, io.at_ns));
-        assert_eq!((of(0).in_flight, oldest), (3, Some((997, 1_000))));
+        // The one that was issued at 3 is older than the last idle time.
+        assert_eq!((of(0).in_flight, oldest), (2, Some((995, 1_000))));
         assert_eq!((of(1).in_flight, &of(1).oldest), (0, &None));
     }
 }

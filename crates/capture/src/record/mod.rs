@@ -16,16 +16,16 @@ use aya::{Btf, Ebpf};
 use plumb_geometry::SmallSort;
 use plumb_profile::answers::Answers;
 use plumb_trace::{Layer, Op};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::block::Layers;
+use crate::clock;
 use crate::error::CaptureError;
 use crate::kernel::Types;
 use crate::layer::{Attachment, BIO_FLIGHTS};
 use crate::program::{Attached, Object, attach_one, cheapest, mix, shared, skipped_calls};
 use crate::sender_names::SenderNames;
 use crate::shared::Shared;
-use crate::silence::Silences;
+use crate::silence::{Named, Silences};
 pub use abi::Record;
 use answers::KeptIos;
 pub use batches::Batches;
@@ -93,6 +93,8 @@ pub struct DiskTally {
     pub unmatched_completions: u64,
     /// I/O with an unknown sender.
     pub unknown_senders: u64,
+    /// Failed I/O without an issue, by operation.
+    pub unseen_failures: [u64; 6],
 }
 
 impl Default for RecordOptions {
@@ -216,8 +218,7 @@ impl Recorder {
     /// The clock of the records now, in ns.
     #[must_use]
     pub fn now_ns() -> u64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+        clock::now_ns()
     }
 
     /// Reads completed I/O. If `ready` is empty, it gets all I/O that nothing older can precede, in the order of issue.
@@ -263,35 +264,32 @@ impl Recorder {
 
     /// How each disk answered, with the times in which it was silent. They are those of all I/O, so that a recording of some I/O has none.
     fn answers(&mut self, open: &[Record], now_ns: u64) -> Vec<DiskAnswers> {
-        let mut all = self.kept.answers(open, now_ns, &mut self.names);
-        let is_of_all = self.options.ops.is_empty() && self.options.pids.is_empty();
-        for (named, silence) in self.silences.read(&self.options.devices) {
-            let is_it =
-                |one: &&mut DiskAnswers| one.device == named.name && one.layer == named.layer;
-            match all.iter_mut().find(is_it) {
-                Some(known) => {
-                    let wanted = known.answers.clone();
-                    silence.add_to(&mut known.answers, wanted.oldest.clone());
-                    if !is_of_all {
-                        known.answers = Answers {
-                            oldest: known.answers.oldest.take(),
-                            ..wanted
-                        };
+        let silences = self.silences.read(&self.options.devices);
+        let idle_at_ns = |named: &Named| {
+            let of_disk = silences.iter().find(|(one, _)| one == named);
+            of_disk.map_or(0, |(_, silence)| silence.idle_at_ns)
+        };
+        let mut all = self.kept.answers(open, idle_at_ns, now_ns, &mut self.names);
+        if self.options.ops.is_empty() && self.options.pids.is_empty() {
+            for (named, silence) in silences {
+                match all.iter_mut().find(|(one, _)| *one == named) {
+                    Some((_, answers)) => silence.add_to(answers),
+                    None => {
+                        let mut answers = Answers::default();
+                        silence.add_to(&mut answers);
+                        // A disk that went may be there again under its name: its end is the later one.
+                        let at = if silence.in_flight > 0 { all.len() } else { 0 };
+                        all.insert(at, (named, answers));
                     }
                 }
-                None if is_of_all => {
-                    let mut answers = Answers::default();
-                    silence.add_to(&mut answers, None);
-                    all.push(DiskAnswers {
-                        device: named.name,
-                        layer: named.layer,
-                        answers,
-                    });
-                }
-                None => {}
             }
         }
-        all
+        let named = all.into_iter().map(|(named, answers)| DiskAnswers {
+            device: named.name,
+            layer: named.layer,
+            answers,
+        });
+        named.collect()
     }
 
     /// Takes records out of the ring buffer; whether none was left there, for it stops where there is no room for more.
@@ -345,6 +343,7 @@ impl Recorder {
                 unmatched_issues: now(&tally.unmatched_issues),
                 unmatched_completions: now(&tally.unmatched_completions),
                 unknown_senders: now(&tally.unknown_senders),
+                unseen_failures: std::array::from_fn(|op| now(&tally.unseen_failures[op])),
                 sent: now(&tally.sent),
             })
             .collect();

@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plumb_trace::Layer;
-use rustix::time::{ClockId, clock_gettime};
 
 use self::buffer::Buffers;
 use self::disk::{TracedDisk, entry};
@@ -26,6 +25,7 @@ use self::event::EventKind;
 use self::instance::Instance;
 use self::senders::Processes;
 use crate::block::{Layers, Options};
+use crate::clock::now_ns;
 use crate::devices::{disk_of_number, numbers_of_partitions};
 use crate::error::CaptureError;
 use crate::reading::Reading;
@@ -153,9 +153,4 @@ fn kinds(options: &Options) -> Vec<EventKind> {
         EventKind::CompleteBio => of_bios,
     };
     EventKind::ALL.into_iter().filter(is_needed).collect()
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
