@@ -267,7 +267,7 @@ pub struct FailedIos {
     pub op: FailingOp,
     /// I/O that failed.
     pub failed: u64,
-    /// All I/O of the operation; `None` if not all of those that failed are among them.
+    /// All I/O of the operation; `None` if fewer were counted than failed.
     pub ios: Option<u64>,
 }
 

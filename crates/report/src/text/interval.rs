@@ -121,12 +121,12 @@ pub fn interval(interval: &WatchInterval<'_>, paper: impl Into<Paper>) -> String
         page.gap();
         page.line(crate::words::target(&analysis.target));
         if analysis.ios == 0 {
-            let failed: u64 = analysis.ops.iter().map(|op| op.failed).sum();
-            let failed = match failed {
-                0 => String::new(),
-                failed => format!(", {} of them failed", count(failed)),
+            let completed = match analysis.timed {
+                0 => "",
+                _ => "; earlier ones completed",
             };
-            page.line(format!("  no I/O issued; earlier ones completed{failed}"));
+            page.line(format!("  no reads or writes issued{completed}"));
+            measures::failures(&mut page, analysis);
             if analysis.timed > 0 {
                 measures::latency(&mut page, analysis);
             }

@@ -12,8 +12,7 @@ use crate::words::single_io;
 
 /// The totals, in a few lines; `span` has the time.
 pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
-    let counted = |op: &&OpSummary| op.ios > 0 || op.failed > 0;
-    for op in analysis.ops.iter().filter(counted) {
+    for op in analysis.ops.iter().filter(|op| op.ios > 0) {
         let failed = if op.failed > 0 {
             format!(", {} failed", count(op.failed))
         } else {
@@ -22,10 +21,11 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
         page.line(format!(
             "  {:>14} {:<12} {:>10}{failed}",
             count(op.ios),
-            op_words(op),
+            op_words(op.op, op.ios),
             bytes(op.bytes)
         ));
     }
+    failures(page, analysis);
     if let (Some(span_ns), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
         page.numbered(16, &ns(span_ns), &format!("{span}: {}", rate(per_second)));
     }
@@ -49,11 +49,23 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
     }
 }
 
-fn op_words(op: &OpSummary) -> String {
-    match op.op {
-        "flush" if op.ios != 1 => "flushes".to_owned(),
-        "write-zeroes" | "other" => op.op.to_owned(),
-        word if op.ios == 1 => word.to_owned(),
+/// I/O that failed, of operations whose I/O are not counted.
+pub(super) fn failures(page: &mut Page, analysis: &Analysis) {
+    let uncounted = |op: &&OpSummary| op.ios == 0 && op.failed > 0;
+    for op in analysis.ops.iter().filter(uncounted) {
+        page.line(format!(
+            "  {:>14} {} failed",
+            count(op.failed),
+            op_words(op.op, op.failed)
+        ));
+    }
+}
+
+fn op_words(op: &str, number: u64) -> String {
+    match op {
+        "flush" if number != 1 => "flushes".to_owned(),
+        "write-zeroes" | "other" => op.to_owned(),
+        word if number == 1 => word.to_owned(),
         word => format!("{word}s"),
     }
 }
@@ -66,7 +78,7 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
         .filter(|op| matches!(op.op, "read" | "write") && op.ios > 0)
     {
         page.gap();
-        page.line(format!("  Length of {}, up to", op_words(op)));
+        page.line(format!("  Length of {}, up to", op_words(op.op, op.ios)));
         let rows: Vec<(String, u64)> = op
             .sizes
             .iter()
