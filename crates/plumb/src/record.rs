@@ -155,22 +155,29 @@ impl Sink {
         let none = Batch::default();
         let mut last: Option<Arc<SourceInfo>> = None;
         let mut looked = Instant::now();
+        let mut failure = None;
         loop {
             let written = match parts.recv_timeout(WRITER_TICK) {
                 Ok(RecordPart { batch, info }) => {
                     judge.add(&batch);
-                    let written = files.write(&batch, &info, began.elapsed());
+                    // I/O that come after a failure are judged all the same.
+                    let written = match failure {
+                        None => files.write(&batch, &info, began.elapsed()),
+                        Some(_) => Ok(()),
+                    };
                     last = Some(info);
                     // Nobody takes it any more at the end.
                     let _ = spare.send(batch);
                     written
                 }
+                Err(RecvTimeoutError::Timeout) if failure.is_some() => Ok(()),
                 Err(RecvTimeoutError::Timeout) => last
                     .as_ref()
                     .map_or(Ok(()), |info| files.write(&none, info, began.elapsed())),
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
             };
-            let written = written.and_then(|()| match looked.elapsed() >= WRITER_TICK {
+            let is_time = failure.is_none() && looked.elapsed() >= WRITER_TICK;
+            let written = written.and_then(|()| match is_time {
                 true => {
                     looked = Instant::now();
                     files.must_be_there()
@@ -182,7 +189,7 @@ impl Sink {
             if written.is_err() || files.is_full() {
                 state.is_over.store(true, Ordering::Relaxed);
             }
-            written?;
+            failure = failure.or(written.err());
         }
     }
 }
@@ -199,6 +206,9 @@ struct RecordSession {
     told: Option<(Instant, Arc<SourceInfo>)>,
     /// How each disk answered; none before the end.
     answers: Vec<DiskAnswers>,
+    started_ns: u64,
+    /// 0 before the end.
+    ended_ns: u64,
 }
 
 impl RecordSession {
@@ -219,6 +229,8 @@ impl RecordSession {
             unix_ns_at_zero,
             told: None,
             answers: Vec::new(),
+            started_ns: Recorder::now_ns(),
+            ended_ns: 0,
         }
     }
 
@@ -255,6 +267,7 @@ impl RecordSession {
                 break "after its time";
             }
         };
+        self.ended_ns = Recorder::now_ns();
         self.answers = self.recorder.finish(&mut ready);
         self.send(&mut ready, emptied, |part| {
             parts.send(part).err().map(|refused| refused.0.batch)
@@ -360,8 +373,8 @@ impl RecordSession {
     /// Judges how the disks answered. A disk may have answered nothing.
     fn judge(&mut self, judge: Judge, info: &SourceInfo) -> Judged {
         let answers = std::mem::take(&mut self.answers);
-        let now_ns = Recorder::now_ns().cast_signed();
-        judge.finish(info, &self.recorder.tallies(), answers, now_ns)
+        let times = (self.started_ns.cast_signed(), self.ended_ns.cast_signed());
+        judge.finish(info, &self.recorder.tallies(), answers, times)
     }
 
     /// Prints the result.
@@ -446,6 +459,7 @@ fn device(tally: DiskTally) -> RecordedDevice {
         unmatched_issues,
         unmatched_completions,
         unknown_senders,
+        unseen_failures: _,
     } = tally;
     RecordedDevice {
         device,

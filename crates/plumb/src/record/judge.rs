@@ -30,9 +30,6 @@ struct Windows {
     questions: Questions,
     /// All of them together.
     whole: ProfileSet,
-    length_ns: u64,
-    /// Times without an I/O between them.
-    pauses_ns: u64,
     saturated: BTreeMap<(String, Layer), Saturated>,
 }
 
@@ -76,19 +73,18 @@ impl Judge {
                 first_ns
             };
             self.windows.add(self.collector.cut(), began_ns, until_ns);
-            self.windows.pauses_ns += first_ns.abs_diff(until_ns);
             self.began_ns = Some(first_ns);
         }
         self.collector.fold(batch);
     }
 
-    /// The judgement of the whole time, which ends now.
+    /// The judgement of the whole time.
     pub(super) fn finish(
         self,
         info: &SourceInfo,
         tallies: &[DiskTally],
         answers: Vec<DiskAnswers>,
-        now_ns: i64,
+        (started_ns, ended_ns): (i64, i64),
     ) -> Judged {
         let Judge {
             collector,
@@ -100,13 +96,16 @@ impl Judge {
             counts: Counts::default(),
             ..info.clone()
         });
-        windows.add(window, began_ns.unwrap_or(now_ns), now_ns);
+        windows.add(window, began_ns.unwrap_or(ended_ns), ended_ns);
         let table = || settings().table().unwrap_or_default();
         for tally in tallies {
             let profile = windows.whole.entry(&tally.device, tally.layer, table);
-            profile.losses.lost = tally.lost;
-            profile.losses.unmatched_issues = tally.unmatched_issues;
-            profile.losses.unmatched_completions = tally.unmatched_completions;
+            profile.losses.lost += tally.lost;
+            profile.losses.unmatched_issues += tally.unmatched_issues;
+            profile.losses.unmatched_completions += tally.unmatched_completions;
+            for (totals, failed) in profile.ops.iter_mut().zip(tally.unseen_failures) {
+                totals.failed += failed;
+            }
         }
         for of_disk in answers {
             let profile = windows.whole.entry(&of_disk.device, of_disk.layer, table);
@@ -116,20 +115,16 @@ impl Judge {
                 .get_or_insert_default()
                 .merge(&of_disk.answers);
         }
-        windows.judge(info)
+        windows.judge(info, started_ns.abs_diff(ended_ns))
     }
 }
 
 impl Windows {
     fn add(&mut self, mut window: ProfileSet, from_ns: i64, until_ns: i64) {
         let length_ns = until_ns.saturating_sub(from_ns).unsigned_abs();
-        self.length_ns += length_ns;
-        for profile in window.iter_mut() {
-            // A profile knows the times between the I/O of its own disk alone.
-            let depths = &mut profile.ordered.in_flight.depth_ns;
-            let busy_ns = depths.total() - depths.get(0);
-            depths.put(0, length_ns.saturating_sub(busy_ns));
-        }
+        window
+            .iter_mut()
+            .for_each(|profile| idle_for_the_rest(profile, length_ns));
         for profile in window.iter() {
             for finding in self.diagnose(profile).findings {
                 self.note_saturated(profile, finding, (from_ns, length_ns));
@@ -168,27 +163,31 @@ impl Windows {
         }
     }
 
-    fn judge(&self, info: &SourceInfo) -> Judged {
+    fn judge(&mut self, info: &SourceInfo, length_ns: u64) -> Judged {
         let mut diagnosis = Diagnosis::default();
-        for profile in self.whole.iter() {
+        let mut whole = std::mem::take(&mut self.whole);
+        whole
+            .iter_mut()
+            .for_each(|profile| idle_for_the_rest(profile, length_ns));
+        for profile in whole.iter() {
             let mut judged = self.diagnose(profile);
             let key = (profile.device.clone(), profile.layer);
             // A disk that serves too few I/O for the judgement of a window is judged by all of them.
             if let Some(saturated) = self.saturated.get(&key) {
-                let is_of_all = |finding: &Finding| finding.rule() == RuleId::SaturatedDevice;
-                judged.findings.retain(|finding| !is_of_all(finding));
+                let is_saturated = |finding: &Finding| finding.rule() == RuleId::SaturatedDevice;
+                judged.findings.retain(|finding| !is_saturated(finding));
                 judged.findings.push(saturated.worst.clone());
             }
             diagnosis.absorb(judged);
         }
         Judged {
             diagnosis,
-            notes: self.notes(info),
+            notes: self.notes(info, length_ns),
         }
     }
 
     /// The time in which each disk was saturated, of a recording that is longer than a window.
-    fn notes(&self, info: &SourceInfo) -> Vec<String> {
+    fn notes(&self, info: &SourceInfo, length_ns: u64) -> Vec<String> {
         let seconds = |ns: u64| group_digits(ns / 1_000_000_000);
         let note = |((device, _), saturated): (&(String, Layer), &Saturated)| {
             let since_zero_ns = |zero: i64| zero.saturating_add(saturated.worst_at_ns);
@@ -199,14 +198,21 @@ impl Windows {
             format!(
                 "{device} was saturated for {} of {} s{at}",
                 seconds(saturated.length_ns),
-                seconds(self.length_ns + self.pauses_ns),
+                seconds(length_ns),
             )
         };
-        match self.length_ns > WINDOW_NS.unsigned_abs() {
+        match length_ns > WINDOW_NS.unsigned_abs() {
             true => self.saturated.iter().map(note).collect(),
             false => Vec::new(),
         }
     }
+}
+
+/// Sets the time without I/O to the rest of a time: a profile knows the times between the I/O of its own disk alone.
+fn idle_for_the_rest(profile: &mut Profile, length_ns: u64) {
+    let depths = &mut profile.ordered.in_flight.depth_ns;
+    let busy_ns = depths.total() - depths.get(0);
+    depths.put(0, length_ns.saturating_sub(busy_ns));
 }
 
 /// Settings of a profile for questions about times and errors. The table of places is as small as it can be: places are judged when the
@@ -267,7 +273,7 @@ mod tests {
             unix_ns_at_zero: Some(0),
             ..SourceInfo::default()
         };
-        judge.finish(&info, &[], Vec::new(), 3600 * 1_000_000_000)
+        judge.finish(&info, &[], Vec::new(), (0, 3600 * 1_000_000_000))
     }
 
     /// A minute of an hour is found, and the note names its time. Four seconds are a burst.
@@ -283,12 +289,12 @@ mod tests {
         let [note] = notes.as_slice() else {
             panic!("{notes:?}");
         };
-        let until_ns: u64 = note
+        let saturated_seconds: u64 = note
             .strip_prefix("sda was saturated for ")
-            .and_then(|rest| rest.split_once(" of 3,570 s; its I/O waited longest from 1970-01-01"))
+            .and_then(|rest| rest.split_once(" of 3,600 s; its I/O waited longest from 1970-01-01"))
             .and_then(|(seconds, _)| seconds.parse().ok())
             .unwrap_or_else(|| panic!("{note}"));
-        assert!((50..=60).contains(&until_ns), "{note}");
+        assert!((50..=60).contains(&saturated_seconds), "{note}");
         for minutes in [60, 1] {
             let Judged { diagnosis, notes } = judged(4, minutes);
             assert!(diagnosis.findings.is_empty(), "{:?}", diagnosis.findings);

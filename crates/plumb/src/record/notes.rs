@@ -61,6 +61,7 @@ mod tests {
             unmatched_issues: 0,
             unmatched_completions: 0,
             unknown_senders: 0,
+            unseen_failures: [0; 6],
         };
         assert_eq!(of_disk(&well).count(), 0);
         let unseen = DiskTally {

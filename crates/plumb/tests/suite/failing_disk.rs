@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::slow_disk::SlowDisk;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use crate::common::direct::DirectReader;
 use crate::common::recording::number;
 use crate::common::{Folder, command, plumb};
+use crate::stalled_disk::ServedDisk;
 
 /// The first MiB can be read, the second cannot: a loop device ends reads behind the end of its file with EIO.
 pub fn half_readable(folder: &Folder, attach: fn(&Path, &[&str]) -> LoopDevice) -> LoopDevice {
@@ -61,7 +63,7 @@ fn watch_and_record_count_failed_reads() {
         .args(["record", &disk.name(), "-o"])
         .arg(&recorded)
         .args(["--duration", "8s", "--json"])
-        .stdout(std::process::Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .expect("plumb runs");
     let mut watching = command()
@@ -74,7 +76,7 @@ fn watch_and_record_count_failed_reads() {
             "--count",
             "5",
         ])
-        .stdout(std::process::Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .expect("plumb runs");
     let mut first = [0];
@@ -104,6 +106,54 @@ fn watch_and_record_count_failed_reads() {
     assert_eq!(number(&ops["failed"]), 128);
 }
 
+/// A recording and a watch of a disk, begun at once.
+struct Both {
+    recording: Child,
+    watching: Child,
+}
+
+impl Both {
+    /// Both have begun when this returns.
+    fn begin(folder: &Folder, disk: &str) -> Both {
+        let recorded = folder.path("both.parquet");
+        let run = |command: &mut Command| {
+            let child = command.stdout(Stdio::piped()).spawn();
+            child.expect("plumb runs")
+        };
+        let mut record = command();
+        record.args(["record", disk, "--json", "-o"]).arg(&recorded);
+        let recording = run(&mut record);
+        let mut watch = command();
+        watch.args(["watch", disk, "--json", "--interval", "1s"]);
+        let mut watching = run(&mut watch);
+        // The programs are loaded when the first interval is over.
+        let out = watching.stdout.as_mut().expect("its output");
+        out.read_exact(&mut [0]).expect("an interval");
+        wait::until("the recording has begun", wait::PATIENCE, || {
+            recorded.exists()
+        });
+        Both {
+            recording,
+            watching,
+        }
+    }
+
+    /// The failed I/O that the recording and the watch report, by operation.
+    fn end(self, disk: &str) -> [Value; 2] {
+        [self.recording, self.watching].map(|command| {
+            interrupt(command.id());
+            let told = command.wait_with_output().expect("it ends");
+            assert_eq!(told.status.code(), Some(1));
+            let told = String::from_utf8(told.stdout).expect("text");
+            // A recording prints one document, a watch one in each line.
+            let told: Value = serde_json::from_str(&told)
+                .or_else(|_| serde_json::from_str(told.lines().last().unwrap_or_default()))
+                .expect("a document");
+            failing(&told["findings"], disk)["facts"]["ops"].clone()
+        })
+    }
+}
+
 /// A flush has no sectors and no place. A watch counts only the flushes that fail, also in an interval without any other I/O.
 #[test]
 fn failed_flushes_are_counted() {
@@ -114,26 +164,7 @@ fn failed_flushes_are_counted() {
     let name = disk.name();
     let file = File::options().write(true).open(disk.path());
     let file = file.expect("a disk");
-    let recorded = folder.path("flushes.parquet");
-    let mut recording = command();
-    recording.args(["record", &name, "-o"]).arg(&recorded);
-    recording.arg("--json");
-    let mut watching = command();
-    watching.args(["watch", &name, "--json", "--interval", "1s"]);
-    let run = |command: &mut std::process::Command| {
-        command
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .expect("plumb runs")
-    };
-    let (recording, mut watching) = (run(&mut recording), run(&mut watching));
-    let mut first = [0];
-    let out = watching.stdout.as_mut().expect("its output");
-    // The programs are loaded when the first interval is over.
-    out.read_exact(&mut first).expect("an interval");
-    wait::until("the recording has begun", wait::PATIENCE, || {
-        recorded.exists()
-    });
+    let both = Both::begin(&folder, &name);
     // The flush is issued in one interval and fails in another.
     server.stop();
     let failed = std::thread::scope(|scope| {
@@ -145,24 +176,36 @@ fn failed_flushes_are_counted() {
     });
     let failed = failed + (0..2).filter(|_| file.sync_data().is_err()).count() as u64;
     assert_eq!(failed, 3);
-    for (command, all) in [(recording, json!(3)), (watching, Value::Null)] {
-        interrupt(command.id());
-        let told = command.wait_with_output().expect("it ends");
-        assert_eq!(told.status.code(), Some(1));
-        let told = String::from_utf8(told.stdout).expect("text");
-        // A recording prints one document, a watch one in each line.
-        let told: Value = serde_json::from_str(&told)
-            .or_else(|_| serde_json::from_str(told.lines().last().unwrap_or_default()))
-            .expect("a document");
-        let finding = failing(&told["findings"], &name);
-        let flushes = json!([{"op": "flush", "failed": 3, "ios": all}]);
-        assert_eq!(finding["facts"]["ops"], flushes);
+    let flushes = |all: Value| json!([{"op": "flush", "failed": 3, "ios": all}]);
+    assert_eq!(both.end(&name), [flushes(json!(3)), flushes(Value::Null)]);
+}
+
+/// Reads hang, somebody begins to look, and the reads fail: nothing else is sent to the disk.
+#[test]
+fn failures_of_earlier_reads_are_counted() {
+    require!(Bpf, Loop, Tool("nbdkit"), Tool("nbdfuse"));
+    let served = ServedDisk::new();
+    let name = served.disk.name();
+    let mut reads = served.stop();
+    let folder = Folder::new("failing-earlier");
+    let both = Both::begin(&folder, &name);
+    served.server.die();
+    served.server.go_on();
+    assert!(!reads.wait().expect("it ends").success());
+    let told = both.end(&name);
+    for ops in &told {
+        let [read] = ops.as_array().expect("operations").as_slice() else {
+            panic!("{told:?}");
+        };
+        assert_eq!((&read["op"], &read["failed"]), (&json!("read"), &json!(1)));
     }
+    // The watch saw no issue of a read at all.
+    assert_eq!(told[1][0]["ios"], Value::Null, "{told:?}");
 }
 
 /// Ends a program as Ctrl-C does.
 fn interrupt(process: u32) {
-    let status = std::process::Command::new("kill")
+    let status = Command::new("kill")
         .args(["-INT", &process.to_string()])
         .status();
     assert!(status.expect("kill runs").success());
@@ -179,8 +222,8 @@ fn a_recording_without_its_file_names_the_failure() {
         .args(["record", &disk.name(), "-o"])
         .arg(&recorded)
         .args(["--duration", "60s", "--json"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("plumb runs");
     wait::until("the recording has begun", wait::PATIENCE, || {
@@ -206,8 +249,8 @@ fn diagnose_names_the_failure() {
     let disk = half_readable(&folder, LoopDevice::attach);
     let child = command()
         .args(["diagnose", &disk.name(), "--for", "4s", "--json"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .expect("plumb runs");
     // Reads go on until it has ended: nothing tells when it begins to watch.
