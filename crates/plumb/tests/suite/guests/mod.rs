@@ -18,6 +18,16 @@ use std::process::Command;
 
 /// Runs a script of `lab/` to its end, and returns both of its outputs.
 pub fn run_lab<Word: AsRef<OsStr>>(script: &str, args: impl IntoIterator<Item = Word>) -> String {
+    let (is_success, said) = lab(script, args);
+    assert!(is_success, "{said}");
+    said
+}
+
+/// Runs a script of `lab/` to its end, and returns whether it succeeded, and both of its outputs.
+pub fn lab<Word: AsRef<OsStr>>(
+    script: &str,
+    args: impl IntoIterator<Item = Word>,
+) -> (bool, String) {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
     let done = Command::new(lab.join(script)).args(args).output();
     let done = done.expect("a shell");
@@ -26,8 +36,7 @@ pub fn run_lab<Word: AsRef<OsStr>>(script: &str, args: impl IntoIterator<Item = 
         String::from_utf8_lossy(&done.stdout),
         String::from_utf8_lossy(&done.stderr)
     );
-    assert!(done.status.success(), "{said}");
-    said
+    (done.status.success(), said)
 }
 
 /// The program that runs in a guest, with the libraries that it is linked to.
