@@ -7,6 +7,8 @@
 #
 # DESTDIR is put before the prefix, as packages need it.
 set -eu
+# Users run the program and read the pages.
+umask 022
 
 prefix=/usr/local
 action=install
@@ -23,6 +25,8 @@ while [ $# -gt 0 ]; do
     *) usage "$1" ;;
   esac
 done
+# A slash at the end means the same folder.
+while [ "${prefix%/}" != "$prefix" ] && [ "$prefix" != / ]; do prefix=${prefix%/}; done
 case $prefix in
   /*) ;;
   *) echo "install.sh: found prefix '$prefix', expected an absolute path" >&2; exit 2 ;;
@@ -31,22 +35,18 @@ esac
 source=$(cd "$(dirname "$0")" && pwd)
 root=${DESTDIR:-}$prefix
 cd "$source"
-@UNFINISHED_MOVES@
+@REMOVAL@
+@UNITS@
 if [ "$action" = uninstall ]; then
   plumb=$root/bin/plumb
   if [ -z "${DESTDIR:-}" ]; then
     refuse_with_unfinished_moves
-    # The unit may be that of another installation.
-    unit=$root/lib/systemd/system/plumb-agent.service
-    if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && [ "$(systemctl show -p FragmentPath --value plumb-agent.service)" = "$unit" ]; then
-      systemctl disable --now plumb-agent.socket plumb-agent.service plumb-survey.timer || true
-      systemctl stop plumb-survey.service || true
-      rm -rf /run/plumb-survey
-    fi
+    stop_units "$prefix"
   fi
   find bin lib share -type f | while IFS= read -r file; do
     rm -f "$root/$file"
   done
+  [ -n "${DESTDIR:-}" ] || reload_units
   echo "removed plumb from $root"
   exit 0
 fi
@@ -63,4 +63,5 @@ find bin lib share -type f | while IFS= read -r file; do
   esac
   mv -f "$root/$file.new" "$root/$file"
 done
+[ -n "${DESTDIR:-}" ] || reload_units
 echo "installed $root/bin/plumb with its manual pages, completions and units"
