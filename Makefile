@@ -28,7 +28,7 @@ demo: build ## Build Plumb and analyze a recorded trace of PostgreSQL on a misal
 
 build: ## Build target/release/plumb
 	@scripts/setup run
-	cargo build --release --locked -p plumb
+	PLUMB_COMMIT=$$(scripts/commit) cargo build --release --locked -p plumb
 
 static: ## Build a binary that needs no libraries, for any Linux of this processor
 	@scripts/static
@@ -48,8 +48,10 @@ dist-check: ## Check the libraries and the workflows; installs cargo-deny and ac
 	@scripts/setup supply
 	@scripts/supply
 
-test-ship: static ## Install the packages in small systems of Debian: install, upgrade, remove, purge; needs root
+test-ship: ## Install the packages in small systems of Debian: install, upgrade, remove, purge; needs root
 	@scripts/setup ship
+	@scripts/static x86_64
+	@scripts/static aarch64
 	@scripts/test-ship target/$$(uname -m)-unknown-linux-musl/dist/plumb
 
 test-foreign: ## Compare the static binary of the other processor, emulated, with that of this one: help, and answers from files
@@ -66,7 +68,8 @@ test-kernels: ## Run each command on nine kernels, in guests of both processors 
 test-reproducible: ## Build the static binary of this commit twice, in two folders, and compare the bytes
 	@scripts/test-reproducible
 
-install: build ## Install the binary, manual pages and completions below PREFIX (/usr/local); DESTDIR goes before it
+install: ## Install what make build built, with pages, completions and units, below PREFIX (/usr/local); DESTDIR goes before it
+	@[ -x "$(PLUMB)" ] || { echo "found no $(PLUMB): run make build first" >&2; exit 1; }
 	@scripts/install $(PLUMB) $(PREFIX)
 
 uninstall: ## Remove what make install installed

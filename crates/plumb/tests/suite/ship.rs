@@ -37,8 +37,14 @@ fn run_parts(parts: &[&str], steps: usize) {
 
 #[test]
 fn a_deb_in_a_system_of_its_own() {
-    require!(Root, Tool("debootstrap"), Tool("dpkg-deb"), Tool("strip"));
-    run_parts(&["deb-bookworm"], 31);
+    require!(
+        Root,
+        Tool("debootstrap"),
+        Tool("dpkg-deb"),
+        Tool("man"),
+        Tool("strip")
+    );
+    run_parts(&["deb-bookworm"], 39);
 }
 
 #[test]
@@ -47,16 +53,17 @@ fn an_rpm_in_a_system_of_its_own() {
         Root,
         Tool("debootstrap"),
         Tool("rpmbuild"),
+        Tool("man"),
         Tool("strip"),
         Patience
     );
-    run_parts(&["rpm"], 23);
+    run_parts(&["rpm"], 30);
 }
 
 #[test]
 fn a_tarball_in_a_home_directory() {
-    require!(Root, Tool("setpriv"), Tool("strip"));
-    run_parts(&["tarball"], 10);
+    require!(Root, Tool("debootstrap"), Tool("strip"));
+    run_parts(&["tarball"], 20);
 }
 
 #[test]
@@ -68,7 +75,7 @@ fn the_install_section_of_the_readme() {
         Tool("strip"),
         Patience
     );
-    run_parts(&["readme"], 11);
+    run_parts(&["readme"], 15);
 }
 
 /// apt installs from its repository, and both refuse changed files.
@@ -83,7 +90,7 @@ fn signed_repositories() {
         Tool("rpmsign"),
         Tool("strip")
     );
-    run_parts(&["apt-tree", "yum-tree"], 19);
+    run_parts(&["apt-tree", "yum-tree"], 20);
 }
 
 /// A new user with the binary and README.md: a verdict, and the first fix as a dry run.
