@@ -95,6 +95,9 @@ fn the_protections_are_listed() {
     let told = protections();
     for words in [
         "plumb ",
+        "commit ",
+        &format!("target    {}-unknown-linux-", std::env::consts::ARCH),
+        "features ",
         "capabilities ",
         "other files closed ",
         "system calls ",
