@@ -68,7 +68,7 @@ test-kernels: ## Run each command on nine kernels, in guests of both processors 
 test-reproducible: ## Build the static binary of this commit twice, in two folders, and compare the bytes
 	@scripts/test-reproducible
 
-install: ## Install what make build built, with pages, completions and units, below PREFIX (/usr/local); DESTDIR goes before it
+install: ## Install the program of make build, with pages, completions and units, below PREFIX (/usr/local); DESTDIR goes before it
 	@[ -x "$(PLUMB)" ] || { echo "found no $(PLUMB): run make build first" >&2; exit 1; }
 	@scripts/install $(PLUMB) $(PREFIX)
 
