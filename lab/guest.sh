@@ -57,7 +57,10 @@ guest_kernel() {
         mkdir -p "$cache"
     fi
     pattern="$cache/linux-image-*.deb"
-    if ! compgen -G "$pattern" >/dev/null; then
+    # Guests begin side by side: one of them fetches the package, the others wait for it.
+    (
+        flock -w 600 9 || { echo "waited 600 s for another script to fetch the kernel's package into $cache" >&2; exit 5; }
+        compgen -G "$pattern" >/dev/null && exit 0
         if [[ $series ]]; then
             package=$(apt-cache pkgnames "linux-image-$series" | grep -E 'cloud-amd64$' | sort -V | tail -n 1)
         else
@@ -65,8 +68,13 @@ guest_kernel() {
             package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
         fi
         [[ $package ]] || { echo "apt knows no kernel ${series:-linux-image-cloud-amd64} (apt-get update first?)" >&2; exit 5; }
-        (cd "$cache" && apt-get download -q "$package" >/dev/null 2>&1)
-    fi
+        # A download that is cut must not look like the package.
+        rm -rf "$cache/partial"
+        mkdir "$cache/partial"
+        cd "$cache/partial"
+        apt-get download -q "$package" >/dev/null 2>&1 || { echo "apt-get cannot download $package" >&2; exit 5; }
+        mv linux-image-*.deb ..
+    ) 9>"$cache/lock"
     dpkg -x "$(compgen -G "$pattern" | head -n 1)" "$work/kernel"
     vmlinuz=$(compgen -G "$work/kernel/boot/vmlinuz-*")
     module_files=$(compgen -G "$work/kernel/lib/modules/*")
