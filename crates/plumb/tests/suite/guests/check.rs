@@ -9,12 +9,14 @@ use serde_json::Value;
 use crate::common::{node, plumb, rows_of_guest};
 
 /// One line of `rows.tsv`.
-struct CheckedRow {
-    name: String,
-    node: String,
-    granularity: u64,
-    offset: u64,
-    past: u64,
+pub struct CheckedRow {
+    pub name: String,
+    pub node: String,
+    pub granularity: u64,
+    pub offset: u64,
+    /// The first byte of the data, on the grid.
+    pub first: u64,
+    pub past: u64,
 }
 
 fn rows(directory: &Path) -> Vec<CheckedRow> {
@@ -25,6 +27,7 @@ fn rows(directory: &Path) -> Vec<CheckedRow> {
             node: fields[1].clone(),
             granularity: number(2),
             offset: number(3),
+            first: number(4),
             past: number(5),
         }
     };
@@ -128,20 +131,14 @@ fn judge_prints(row: &CheckedRow, directory: &Path) -> Result<(), String> {
     judge(row, &document, false)
 }
 
-/// The program that serves drives, built as `plumb` was; Cargo does not build programs of other packages for a test.
-fn build_testkit() -> PathBuf {
-    let plumb = Path::new(env!("CARGO_BIN_EXE_plumb"));
-    let is_release = plumb
-        .parent()
-        .is_some_and(|folder| folder.ends_with("release"));
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--locked", "--quiet", "-p", "plumb-testkit"])
-        .args(is_release.then_some("--release"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.expect("cargo").success());
-    let testkit = plumb.with_file_name("plumb-testkit");
-    assert!(testkit.exists(), "beside {}", plumb.display());
+/// The program that serves drives. `cargo test --workspace` builds it beside `plumb`, since its package has integration tests too.
+fn testkit_program() -> PathBuf {
+    let testkit = Path::new(env!("CARGO_BIN_EXE_plumb")).with_file_name("plumb-testkit");
+    assert!(
+        testkit.exists(),
+        "no {}: build it with `cargo build -p plumb-testkit`",
+        testkit.display()
+    );
     testkit
 }
 
@@ -149,11 +146,16 @@ fn build_testkit() -> PathBuf {
 #[test]
 fn verdicts_in_a_guest_are_true() {
     require!(Qemu, Tool("apt-get"));
-    let testkit = build_testkit();
+    let testkit = testkit_program();
     let out = tempfile::tempdir().expect("a directory");
     let said = super::run_lab(
         "check-guest",
-        [out.path(), super::program().as_path(), testkit.as_ref()],
+        [
+            "--verdicts".as_ref(),
+            out.path(),
+            super::program().as_path(),
+            testkit.as_ref(),
+        ],
     );
     assert!(!said.contains("failed"), "{said}");
     let rows = rows(out.path());
@@ -180,6 +182,7 @@ fn verdicts_in_a_guest_are_true() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    super::prints::check_all(out.path(), &rows);
     for row in &rows {
         let read = |name: &str| {
             let path = out.path().join(&row.name).join(name);

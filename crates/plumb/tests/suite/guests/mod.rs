@@ -8,6 +8,7 @@ mod kernels;
 mod move_cut;
 mod move_phases;
 mod plan;
+mod prints;
 mod probe;
 mod targets;
 mod watch;
