@@ -97,12 +97,12 @@ pub(crate) struct Silences {
 
 impl Silences {
     pub(crate) fn new(layers: Layers) -> Silences {
-        let mut silences = Silences::of(File::open(DISKSTATS).ok(), layers);
+        let mut silences = Silences::with_file(File::open(DISKSTATS).ok(), layers);
         silences.look(now_ns());
         silences
     }
 
-    fn of(file: Option<File>, layers: Layers) -> Silences {
+    fn with_file(file: Option<File>, layers: Layers) -> Silences {
         Silences {
             layers,
             file,
@@ -314,7 +314,7 @@ mod tests {
     /// Numbers that sysfs does not know are the names of the devices.
     #[test]
     fn a_device_that_is_gone_is_in_one_reading() {
-        let mut silences = Silences::of(None, Layers::default());
+        let mut silences = Silences::with_file(None, Layers::default());
         let busy = Counted {
             completed: 1,
             in_flight: 5,

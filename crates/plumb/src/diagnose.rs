@@ -11,7 +11,7 @@ use plumb_geometry::Grid;
 use plumb_model::Finding;
 use plumb_report::check::{Check, Unseen};
 use plumb_report::diagnose::{Diagnose as Page, WatchSummary, json, text};
-use plumb_report::text::Sender;
+use plumb_report::text::IntervalSender;
 use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_report::{Report, Section, html};
 use plumb_stack::{NodeId, Stack, Survey};
@@ -154,7 +154,7 @@ impl HostStorage {
                     device: one.device.clone(),
                     comm: one.comm.clone(),
                     ios: one.ios,
-                    faults: seen.faults.of(one.pid),
+                    faults: seen.faults.faults_of(one.pid),
                 })
                 .collect(),
         });
@@ -260,7 +260,7 @@ fn watched<'a>(
         let grid = of_disk.and_then(|(_, analysis)| first_grid(analysis));
         grid.unwrap_or(Grid::ASSUMED)
     };
-    let senders: Vec<Sender<'_>> = seen
+    let senders: Vec<IntervalSender<'_>> = seen
         .processes
         .iter()
         .map(|process| watch::sender(process, &seen.seen_again, &grid_of(&process.disk)))

@@ -14,7 +14,7 @@ use plumb_geometry::Grid;
 use plumb_profile::Owner;
 use plumb_quoting::Command;
 use plumb_report::json::{self, WholeTime};
-use plumb_report::text::{self, Apart, SeenAgain, Sender, WatchInterval};
+use plumb_report::text::{self, Apart, IntervalSender, SeenAgain, WatchInterval};
 
 use self::app::App;
 use self::feed::{FedInterval, Feed};
@@ -243,7 +243,7 @@ fn show(
         .grids()
         .first()
         .map_or(Grid::ASSUMED, |(grid, _)| *grid);
-    let senders: Vec<Sender<'_>> = reading
+    let senders: Vec<IntervalSender<'_>> = reading
         .processes
         .iter()
         .map(|process| sender(process, &reading.seen_again, &grid))
@@ -306,8 +306,8 @@ pub(crate) fn sender<'a>(
     process: &'a Process,
     seen_again: &BTreeMap<String, Vec<String>>,
     grid: &Grid,
-) -> Sender<'a> {
-    Sender {
+) -> IntervalSender<'a> {
+    IntervalSender {
         device: &process.device,
         comm: &process.comm,
         pid: process.pid,

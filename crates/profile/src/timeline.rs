@@ -34,15 +34,15 @@ const COUNTED_IN_WINDOW: u64 = 3;
 const SHIFT_MAX: u32 = 62;
 
 /// A part of a time, in ns since its begin.
-struct Part {
+struct TimeSpan {
     from: u64,
     to: u64,
     whole: u64,
 }
 
-impl Part {
+impl TimeSpan {
     /// The share of a count, so rounded that the shares of all parts add up to it.
-    fn of(&self, count: u64) -> u64 {
+    fn share_of(&self, count: u64) -> u64 {
         let until = |ns: u64| u128::from(count) * u128::from(ns) / u128::from(self.whole);
         u64::try_from(until(self.to) - until(self.from)).unwrap_or(u64::MAX)
     }
@@ -85,23 +85,23 @@ impl Window {
     }
 
     /// Its share of a part of the time: parts that make the whole add up to it.
-    fn part(&self, part: &Part) -> Window {
+    fn part(&self, part: &TimeSpan) -> Window {
         let counts = |counts: &Counts| {
             let mut some = Counts::default();
             for (index, ios) in counts.iter() {
-                some.add(index, part.of(ios));
+                some.add(index, part.share_of(ios));
             }
             some
         };
-        let timed = part.of(self.timed);
+        let timed = part.share_of(self.timed);
         Window {
             read_sizes: counts(&self.read_sizes),
             write_sizes: counts(&self.write_sizes),
-            read_bytes: part.of(self.read_bytes),
-            write_bytes: part.of(self.write_bytes),
-            other_ios: part.of(self.other_ios),
+            read_bytes: part.share_of(self.read_bytes),
+            write_bytes: part.share_of(self.write_bytes),
+            other_ios: part.share_of(self.other_ios),
             timed,
-            ns_sum: part.of(self.ns_sum),
+            ns_sum: part.share_of(self.ns_sum),
             ns_max: if timed > 0 { self.ns_max } else { 0 },
             regions: counts(&self.regions),
         }
@@ -278,7 +278,7 @@ impl Timeline {
         let (first, last) = (from_ns >> self.shift, (to_ns - 1) >> self.shift);
         for number in first..=last {
             let (begin, end) = (number << self.shift, (number + 1) << self.shift);
-            let part = Part {
+            let part = TimeSpan {
                 from: begin.max(from_ns).abs_diff(from_ns),
                 to: end.min(to_ns).abs_diff(from_ns),
                 whole: span_ns,

@@ -9,7 +9,7 @@ use plumb_trace::{Contradiction, Latency, SourceInfo};
 
 use crate::Report;
 use crate::run::Run;
-use crate::text::{Apart, App, SeenAgain, Sender, WatchInterval};
+use crate::text::{Apart, App, IntervalSender, SeenAgain, WatchInterval};
 use crate::words;
 
 /// A place in an input that was not understood.
@@ -182,7 +182,7 @@ pub fn analyze(
 struct WatchResult<'a> {
     seconds: f64,
     profiles: &'a [Analysis],
-    processes: &'a [Sender<'a>],
+    processes: &'a [IntervalSender<'a>],
     apart: &'a [Apart<'a>],
     seen_again: &'a [SeenAgain<'a>],
     filter: Option<&'a str>,

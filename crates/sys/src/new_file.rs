@@ -238,10 +238,10 @@ struct Step {
 impl Step {
     fn open(at: impl std::os::fd::AsFd, name: &Path, path: PathBuf) -> io::Result<Step> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Step::of(openat(at, name, flags, Mode::empty())?, path)
+        Step::opened(openat(at, name, flags, Mode::empty())?, path)
     }
 
-    fn of(fd: OwnedFd, path: PathBuf) -> io::Result<Step> {
+    fn opened(fd: OwnedFd, path: PathBuf) -> io::Result<Step> {
         let is_public = fstat(&fd)?.st_mode & WRITABLE_BY_ALL != 0;
         Ok(Step {
             fd,
@@ -294,7 +294,7 @@ impl Target {
                     }
                     return Ok(Target::new(at, step, Some(stat)));
                 }
-                FileType::Directory if !is_last => at = Step::of(found, path)?,
+                FileType::Directory if !is_last => at = Step::opened(found, path)?,
                 _ if is_last => return Err(Errno::EXIST.into()),
                 _ => return Err(Errno::NOTDIR.into()),
             }

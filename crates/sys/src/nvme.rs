@@ -75,14 +75,14 @@ const ADMIN_COMMAND: Opcode = opcode::read_write::<AdminCommand>(b'N', 0x41);
 const NAMESPACE_ID: Opcode = opcode::none(b'N', 0x40);
 
 /// A command with the buffer that its answer goes to.
-struct Request {
+struct AdminRequest {
     command: AdminCommand,
     answer: Box<[u8; IDENTIFY]>,
 }
 
 // SAFETY: the kernel writes `result` inside the command, and at most `data_len` bytes to `addr`: both are set here, to the
 // boxed buffer and its length, and the box lives as long as the request.
-unsafe impl Argument for Request {
+unsafe impl Argument for AdminRequest {
     fn address(&mut self) -> *mut c_void {
         self.command.addr = self.answer.as_mut_ptr() as u64;
         self.command.data_len = IDENTIFY as u32;
@@ -111,7 +111,7 @@ pub fn identify(device: &BlockDevice, which: Identify) -> Result<Box<[u8; IDENTI
         cdw10: which.structure(),
         ..AdminCommand::default()
     };
-    let mut request = Request {
+    let mut request = AdminRequest {
         command,
         answer: Box::new([0; IDENTIFY]),
     };

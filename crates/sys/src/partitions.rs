@@ -50,14 +50,14 @@ const _: () = assert!(size_of::<Partition>() == 152);
 const _: () = assert!(size_of::<Call>() == 24 && std::mem::offset_of!(Call, data) == 16);
 
 /// A call with the partition that it is about.
-struct Request {
+struct PartitionRequest {
     call: Call,
     partition: Box<Partition>,
 }
 
 // SAFETY: the kernel reads the call and `datalen` bytes at `data`, which are set here to the boxed partition and its size;
 // the box lives as long as the request, and nothing is written.
-unsafe impl Argument for Request {
+unsafe impl Argument for PartitionRequest {
     fn address(&mut self) -> *mut c_void {
         self.call.data = std::ptr::from_mut(&mut *self.partition).cast();
         self.call.datalen = size_of::<Partition>() as i32;
@@ -226,7 +226,7 @@ fn ask(
         datalen: 0,
         data: std::ptr::null_mut(),
     };
-    let mut request = Request {
+    let mut request = PartitionRequest {
         call,
         partition: Box::new(described),
     };

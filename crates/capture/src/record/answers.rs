@@ -12,7 +12,7 @@ use crate::sender_names::SenderNames;
 use crate::silence::Named;
 
 /// A disk at the layer at which it is recorded.
-type Place = (u32, Layer);
+type RecordedLayer = (u32, Layer);
 
 /// The I/O of a disk that are kept.
 struct Kept {
@@ -27,16 +27,16 @@ struct Kept {
 #[derive(Default)]
 pub(crate) struct KeptIos {
     disks: Vec<Kept>,
-    places: BTreeMap<Place, usize>,
+    places: BTreeMap<RecordedLayer, usize>,
     /// The place of the last I/O, which mostly is that of the next one too.
-    last: Option<(Place, usize)>,
+    last: Option<(RecordedLayer, usize)>,
 }
 
 impl KeptIos {
     /// Keeps an I/O that is slow or failed.
     pub(crate) fn add(&mut self, record: &Record) {
         let device_ns = record.device_ns.unwrap_or(0);
-        let kept = self.of((record.disk, record.layer));
+        let kept = self.kept_at((record.disk, record.layer));
         if record.error.is_some() && record.is_never_refused() && kept.failed.len() < KEPT {
             kept.failed.push(*record);
         }
@@ -45,7 +45,7 @@ impl KeptIos {
         }
     }
 
-    fn of(&mut self, place: Place) -> &mut Kept {
+    fn kept_at(&mut self, place: RecordedLayer) -> &mut Kept {
         let index = match self.last {
             Some((last, index)) if last == place => index,
             _ => *self.places.entry(place).or_insert(self.disks.len()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{
-    Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
+    Direct, FIRST_SECTOR, LoopDisk, MODULUS, RowCounts, SIZE, label, partition, table,
 };
 use plumb_capture::{Attached, BlockWatch, Layers, Options, Reading, disk_of};
 use plumb_testkit::require;
@@ -40,7 +40,7 @@ fn count_every_bio(by: Attached) {
     });
     assert_eq!((block.attached(), block.layers()), (by, vec![Layer::Bio]));
     let (mut within, mut whole) = (Direct::open(&node), disk.open());
-    let (mut expected, mut of_part) = (Counted::new(), Counted::new());
+    let (mut expected, mut of_part) = (RowCounts::new(), RowCounts::new());
     let mut rng = Rng::new(11);
     for at in 0..1009 {
         let op = if rng.below(3) == 0 {
@@ -75,7 +75,7 @@ fn count_every_bio(by: Attached) {
     assert!((1..=1 + unseen).contains(&profile.ordered.in_flight.depth_max));
     let part = &profile.partitions[&name];
     assert_eq!(part.first_byte, FIRST_SECTOR * 512);
-    let mut counted = Counted::new();
+    let mut counted = RowCounts::new();
     for (key, row) in part.table.iter() {
         *counted
             .entry((key.op() as u8, key.residue() * 512, key.length() * 512))
@@ -117,7 +117,7 @@ fn one_bio_however_often_it_is_split() {
     file.file.sync_data().expect("a flush");
     let reading = block.read();
     let profile = disk.profile_at(Layer::Bio, &reading);
-    let expected = Counted::from([
+    let expected = RowCounts::from([
         ((0, 0, 256 << 10), 51),
         ((0, 512 << 10, 256 << 10), 50),
         ((1, 0, 4096), 1),

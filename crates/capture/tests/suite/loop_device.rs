@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
+    Direct, FIRST_SECTOR, LoopDisk, MODULUS, RowCounts, SIZE, label, partition, table,
 };
 use plumb_capture::{Attached, BlockWatch, Options, Reading, disk_of};
 use plumb_geometry::{Bytes, Grid};
@@ -131,7 +131,7 @@ fn count_every_io(by: Attached) {
     });
     assert_eq!(block.attached(), by);
     let mut file = disk.open();
-    let (mut expected, mut bytes) = (Counted::new(), [0; 2]);
+    let (mut expected, mut bytes) = (RowCounts::new(), [0; 2]);
     let mut rng = Rng::new(7);
     for _ in 0..1009 {
         let op = if rng.below(3) == 0 {
@@ -263,7 +263,7 @@ fn splits_and_flushes() {
     file.file.sync_data().expect("a flush");
     let reading = block.read();
     let profile = disk.profile(&reading);
-    let expected: Counted = [
+    let expected: RowCounts = [
         ((0, 0, 65_536), 1),
         ((0, 65_536, 65_536), 1),
         ((0, 131_072, 65_536), 1),

@@ -32,20 +32,20 @@ const WAYS: [(Layers, Layer, Attached); 4] = [
 ];
 
 /// An ext4 without a journal, so that nothing but files and their metadata is written.
-struct FileSystem {
+struct MountedFileSystem {
     disk: LoopDisk,
     point: TempDir,
 }
 
-impl FileSystem {
-    fn new() -> FileSystem {
+impl MountedFileSystem {
+    fn new() -> MountedFileSystem {
         let disk = LoopDisk::new();
         run(Command::new("mkfs.ext4")
             .args(["-q", "-F", "-b", "4096", "-O", "^has_journal"])
             .args(["-E", "lazy_itable_init=0"])
             .arg(disk.device.path()));
         let point = tempfile::tempdir().expect("a directory");
-        let system = FileSystem { disk, point };
+        let system = MountedFileSystem { disk, point };
         system.mount();
         system
     }
@@ -71,7 +71,7 @@ impl FileSystem {
     }
 }
 
-impl Drop for FileSystem {
+impl Drop for MountedFileSystem {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(self.point.path()).status();
     }
@@ -103,7 +103,7 @@ fn pages_belong_to_the_process_that_made_them_dirty() {
         skip!("no cgroup of version 2 can be made");
     };
     let (enter, expected) = (cgroup.enter("/inner"), cgroup.inner_name());
-    let system = FileSystem::new();
+    let system = MountedFileSystem::new();
     for (at, (layers, _, attach)) in WAYS.into_iter().enumerate() {
         let mut block = system.disk.watch_with(Options {
             attach: Some(attach),
@@ -145,7 +145,7 @@ fn pages_belong_to_the_process_that_made_them_dirty() {
 #[test]
 fn a_filter_takes_pages_that_are_written_back() {
     require!(Bpf, Loop, Tool("dd"), Tool("mkfs.ext4"));
-    let system = FileSystem::new();
+    let system = MountedFileSystem::new();
     for (at, (layers, layer, attach)) in WAYS.into_iter().enumerate() {
         let mut block = system.disk.watch_with(Options {
             attach: Some(attach),
@@ -175,7 +175,7 @@ fn a_filter_takes_pages_that_are_written_back() {
 #[test]
 fn files_of_single_io() {
     require!(Bpf, Loop, Tool("dd"), Tool("mkfs.ext4"));
-    let system = FileSystem::new();
+    let system = MountedFileSystem::new();
     let file = system.file("accounts.db");
     dd("", &file, 4);
     let inode = fs::metadata(&file).expect("the file").ino();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::common::{
-    Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
+    Direct, FIRST_SECTOR, LoopDisk, MODULUS, RowCounts, SIZE, label, partition, table,
 };
 use plumb_capture::{Attached, BlockWatch, CaptureError, Filter, Layers, Options};
 use plumb_testkit::require;
@@ -26,7 +26,7 @@ fn every_io_is_counted_at_its_position() {
     let mut block = disk.watch_with(by_events());
     assert_eq!(block.attached(), Attached::Tracefs);
     let mut file = disk.open();
-    let (mut expected, mut bytes) = (Counted::new(), [0; 2]);
+    let (mut expected, mut bytes) = (RowCounts::new(), [0; 2]);
     let mut rng = Rng::new(11);
     for at in 0..1009 {
         let op = if rng.below(3) == 0 {
@@ -132,7 +132,7 @@ fn splits_and_flushes() {
     file.file.sync_data().expect("a flush");
     let reading = block.read();
     let profile = disk.profile(&reading);
-    let expected: Counted = [
+    let expected: RowCounts = [
         ((0, 0, 65_536), 1),
         ((0, 65_536, 65_536), 1),
         ((0, 131_072, 65_536), 1),
@@ -203,7 +203,7 @@ fn bios_are_whole() {
     (0..53).for_each(|at| file.io(Op::Read, at << 18, 256 << 10));
     let reading = block.read();
     let profile = disk.profile_at(Layer::Bio, &reading);
-    let expected: Counted = (0..4)
+    let expected: RowCounts = (0..4)
         .map(|at| ((0, at << 18, 256 << 10), if at == 0 { 14 } else { 13 }))
         .collect();
     assert_eq!(table(profile), expected);

@@ -7,7 +7,7 @@ use plumb_model::facts::LatencyGrew;
 use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
 
-use super::{Course, CourseRule, CourseWindow, Series, thresholds};
+use super::{Course, CourseRule, CourseWindow, ValuedWindows, thresholds};
 use crate::rules::Outcome;
 
 /// Smallest growth: the histograms know a latency to a sixteenth, and a cache that fills moves medians by more than that.
@@ -51,7 +51,7 @@ fn load(window: &CourseWindow) -> Option<u32> {
 }
 
 fn judge(course: &Course) -> Outcome {
-    let series = Series::new(course, |window| {
+    let series = ValuedWindows::new(course, |window| {
         let median = window.median_ns.filter(|ns| *ns > 0)?;
         Some(((median as f64).ln(), load(window)?))
     });

@@ -5,7 +5,7 @@ use plumb_model::facts::MisfitRose;
 use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
 
-use super::{Course, CourseRule, Series, share, thresholds};
+use super::{Course, CourseRule, ValuedWindows, share, thresholds};
 use crate::rules::{Outcome, SHARE_WARNING, share_words};
 
 /// Smallest rise: a backup or an update of packages may add a few percent for days.
@@ -26,7 +26,7 @@ pub const RULE: CourseRule = CourseRule {
 };
 
 fn judge(course: &Course) -> Outcome {
-    let series = Series::new(course, |window| {
+    let series = ValuedWindows::new(course, |window| {
         Some((share(window.misaligned?, window), 0))
     });
     if let Some(why) = series.is_short(Counting::Windows) {

@@ -98,17 +98,20 @@ fn thresholds(size: String) -> Vec<String> {
 }
 
 /// The windows of a course with enough I/O and a value.
-struct Series<'a> {
+struct ValuedWindows<'a> {
     course: &'a Course,
     windows: Vec<&'a CourseWindow>,
     values: Vec<f64>,
     strata: Vec<u32>,
 }
 
-impl<'a> Series<'a> {
+impl<'a> ValuedWindows<'a> {
     /// `value` gives the value of a window and its stratum.
-    fn new(course: &'a Course, value: impl Fn(&CourseWindow) -> Option<(f64, u32)>) -> Series<'a> {
-        let mut series = Series {
+    fn new(
+        course: &'a Course,
+        value: impl Fn(&CourseWindow) -> Option<(f64, u32)>,
+    ) -> ValuedWindows<'a> {
+        let mut series = ValuedWindows {
             course,
             windows: Vec::new(),
             values: Vec::new(),
@@ -150,7 +153,7 @@ impl<'a> Series<'a> {
     }
 
     /// The rise that is the largest change since the last large fall, and the series from that fall on.
-    fn rise(mut self) -> Option<(Series<'a>, Step)> {
+    fn rise(mut self) -> Option<(ValuedWindows<'a>, Step)> {
         for _ in 0..FALLS_MAX {
             let rise = self.step(FALLS_MAX);
             let rise = rise.filter(|step| step.height.estimate > 0.0);

@@ -6,7 +6,7 @@ use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
 use plumb_stats::Step;
 
-use super::{Course, CourseRule, Series, share, thresholds};
+use super::{Course, CourseRule, ValuedWindows, share, thresholds};
 use crate::rules::{Outcome, share_words};
 
 /// Smallest change of the share of a class: less changes neither throughput nor fit much.
@@ -29,7 +29,7 @@ const CLASSES: usize = 5;
 
 fn judge(course: &Course) -> Outcome {
     let of_class = |class: usize| {
-        Series::new(course, move |window| {
+        ValuedWindows::new(course, move |window| {
             Some((share(window.lengths[class], window), 0))
         })
     };

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use crate::replay::steps::{ReplayStep, Sender};
+use crate::replay::steps::{ReplayStep, SenderIds};
 
 /// The I/O that an I/O waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ impl Thread {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     order: Order,
-    threads: BTreeMap<Option<Sender>, Thread>,
+    threads: BTreeMap<Option<SenderIds>, Thread>,
     /// First steps that may go: the earliest of the trace first.
-    ready: BinaryHeap<Reverse<(u64, Option<Sender>)>>,
+    ready: BinaryHeap<Reverse<(u64, Option<SenderIds>)>>,
     len: usize,
 }
 
@@ -102,12 +102,12 @@ impl Waiting {
         self.list(key);
     }
 
-    fn key(&self, step: &ReplayStep) -> Option<Sender> {
+    fn key(&self, step: &ReplayStep) -> Option<SenderIds> {
         step.sender.filter(|_| self.order == Order::Threads)
     }
 
     /// Lists a thread whose first step may go, and forgets one that has nothing.
-    fn list(&mut self, key: Option<Sender>) {
+    fn list(&mut self, key: Option<SenderIds>) {
         let Some(thread) = self.threads.get_mut(&key) else {
             return;
         };

@@ -77,7 +77,7 @@ pub(crate) enum StepAction {
 }
 
 /// Process, and its thread where the trace tells both.
-pub(crate) type Sender = (i32, Option<i32>);
+pub(crate) type SenderIds = (i32, Option<i32>);
 
 /// An I/O to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(crate) struct ReplayStep {
     pub start: u64,
     pub len_bytes: u32,
     /// Its sender; `None` for all unknown ones.
-    pub sender: Option<Sender>,
+    pub sender: Option<SenderIds>,
 }
 
 /// Takes steps from a source, one by one.

@@ -164,7 +164,7 @@ const BENCH: &str = "{\"schema\":\"plumb.bench/";
 
 /// The document of a benchmark, as far as it is read here.
 #[derive(serde::Deserialize)]
-struct Document {
+struct SideDocument {
     result: BenchDocument,
 }
 
@@ -233,7 +233,7 @@ fn bench(name: &str, bytes: &[u8]) -> Result<BenchDocument, Failure> {
             found,
         }));
     }
-    let document: Document = json::from_slice(bytes).map_err(damaged)?;
+    let document: SideDocument = json::from_slice(bytes).map_err(damaged)?;
     Ok(document.result)
 }
 

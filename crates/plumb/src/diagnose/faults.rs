@@ -30,7 +30,7 @@ impl Faults {
     }
 
     /// Faults of a process since the start of the watch, as far as they were seen. A process that started later began with none.
-    pub fn of(&self, pid: u32) -> u64 {
+    pub fn faults_of(&self, pid: u32) -> u64 {
         let last = self.last.get(&pid).copied().unwrap_or(0);
         let before = self.at_start.get(&pid).copied().unwrap_or(0);
         last.saturating_sub(before)

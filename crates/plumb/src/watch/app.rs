@@ -10,12 +10,12 @@ use plumb_profile::{Profile, ProfileSet};
 use plumb_report::text::{self, AskedBy, AskedFlow, AskedOf, MappedFiles, ProcessFlow};
 use plumb_trace::{Layer, Op};
 
-use super::below::{Mounted, is_on};
+use super::below::{MountsInUse, is_on};
 
 /// The programs at the vfs layer, and the I/O since the beginning.
 pub(super) struct App {
     vfs: Vfs,
-    mounted: Mounted,
+    mounted: MountsInUse,
     /// Names of the disks that are watched; all when empty.
     disks: Vec<String>,
     is_synced: bool,
@@ -47,7 +47,7 @@ impl App {
             .collect();
         let mut app = App {
             vfs,
-            mounted: Mounted::default(),
+            mounted: MountsInUse::default(),
             disks,
             is_synced: sync,
             file_systems: BTreeMap::new(),

@@ -12,13 +12,13 @@ const DEPTH_MAX: usize = 16;
 
 /// The mounts at the last look.
 #[derive(Default)]
-pub(super) struct Mounted {
+pub(super) struct MountsInUse {
     mounts: Vec<Mount>,
     /// Devices of each file system that somebody used or mounted.
     devices: BTreeMap<FileSystem, Vec<String>>,
 }
 
-impl Mounted {
+impl MountsInUse {
     /// Looks again: mounts change.
     pub(super) fn refresh(&mut self) {
         let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
@@ -215,7 +215,7 @@ mod tests {
         let text = "36 25 7:999 / /srv/a rw,relatime shared:1 - ext4 /dev/loop999 rw\n";
         let devices = vec!["loop999".to_owned()];
         let all = BTreeMap::from([(mounted, devices.clone()), (node, devices.clone())]);
-        let known = Mounted {
+        let known = MountsInUse {
             mounts: mounts(text),
             devices: all,
         };

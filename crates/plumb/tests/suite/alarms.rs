@@ -107,7 +107,7 @@ impl Disk {
     }
 
     /// Starts a load that runs until it is dropped, and waits until the disk has seen I/O of it.
-    fn load(&self, program: &str, args: &[String]) -> Load {
+    fn load(&self, program: &str, args: &[String]) -> RunningLoad {
         let before = self.ios();
         let child = Command::new(program)
             .args(args)
@@ -115,12 +115,12 @@ impl Disk {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let load = Load(child.expect("the load runs"));
+        let load = RunningLoad(child.expect("the load runs"));
         wait::until("the load sends I/O", wait::PATIENCE, || self.ios() > before);
         load
     }
 
-    fn fio(&self, target: &str, args: &[&str]) -> Load {
+    fn fio(&self, target: &str, args: &[&str]) -> RunningLoad {
         let mut all = vec!["--name=load", "--thread", "--time_based", "--runtime=600"];
         all.extend(args);
         let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
@@ -185,9 +185,9 @@ impl Disk {
 }
 
 /// A load, ended with its processes when it is dropped.
-pub struct Load(pub Child);
+pub struct RunningLoad(pub Child);
 
-impl Drop for Load {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -13,14 +13,14 @@ use crate::common::{Folder, command};
 const LABEL: &str = "label: gpt\nstart=2048, size=204800\n";
 
 /// An ext4 file system on a partition at sector 2,048, mounted. The last is dropped last.
-struct Mounted {
+struct MountedDisk {
     at: PathBuf,
     disk: LoopDevice,
     _folder: Folder,
 }
 
-impl Mounted {
-    fn new(block: &str) -> Mounted {
+impl MountedDisk {
+    fn new(block: &str) -> MountedDisk {
         let folder = Folder::new("causes");
         let image = folder.file("disk", vec![0; 128 << 20]);
         let label = std::fs::File::open(folder.file("label", LABEL)).expect("the label");
@@ -37,7 +37,7 @@ impl Mounted {
         let at = folder.path("mounted");
         std::fs::create_dir(&at).expect("a directory");
         run(Command::new("mount").arg(&part).arg(&at));
-        Mounted {
+        MountedDisk {
             at,
             disk,
             _folder: folder,
@@ -79,7 +79,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountedDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.at).status();
     }
@@ -110,7 +110,7 @@ fn short_blocks_of_a_file_system_are_named() {
         Tool("partx"),
         Tool("mkfs.ext4")
     );
-    let disk = Mounted::new("1024");
+    let disk = MountedDisk::new("1024");
     let findings = disk.findings(&["--rw=randwrite", "--bs=1k"]);
     offset_within_blocks(&findings, 1024);
     // One cause, reported once.
@@ -129,7 +129,7 @@ fn offsets_that_the_application_chooses_are_no_fault_of_the_partition() {
         Tool("partx"),
         Tool("mkfs.ext4")
     );
-    let disk = Mounted::new("4096");
+    let disk = MountedDisk::new("4096");
     let findings = disk.findings(&["--rw=randread", "--bs=4k", "--offset=512"]);
     let offset = offset_within_blocks(&findings, 4096);
     assert_eq!(offset["known_starts"], serde_json::json!([null]));

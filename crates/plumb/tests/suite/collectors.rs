@@ -16,20 +16,20 @@ fn collector(name: &str) -> PathBuf {
 }
 
 /// A disk, and a shell script that reads and writes it.
-struct Load {
+struct DiskLoad {
     folder: Folder,
     disk: LoopDevice,
 }
 
-impl Load {
-    fn new(name: &str) -> Load {
+impl DiskLoad {
+    fn new(name: &str) -> DiskLoad {
         let folder = Folder::new(name);
         let image = folder.path("disk");
         File::create(&image)
             .and_then(|file| file.set_len(64 << 20))
             .expect("room for a sparse file");
         let disk = LoopDevice::attach_hidden(&image, &[]);
-        Load { folder, disk }
+        DiskLoad { folder, disk }
     }
 
     /// `major` and `minor`, with that between them.
@@ -92,7 +92,7 @@ fn counts(document: &Value, device: &str, op: &str) -> (u64, Vec<u64>) {
 #[test]
 fn a_residue_table_of_bpftrace_is_read_back() {
     require!(Bpf, Loop, Tool("bpftrace"), Tool("dd"));
-    let load = Load::new("residue");
+    let load = DiskLoad::new("residue");
     let printed = load.under("residue.bt", &[], "");
     let file = load.folder.file("host.residue", printed);
     // Sector 34 is 2 sectors off 4 KiB and 8 KiB is off it as often; sector 63 is 7 off.
@@ -160,7 +160,7 @@ fn in_rows(printed: &str, device: &str, row: &str) -> u64 {
 
 /// The output of `align.bt` for a load within one interval, of 5 s: an I/O that comes while one is printed may be
 /// cleared with it.
-fn within_an_interval(load: &Load, arguments: &[&str]) -> (String, Blocks) {
+fn within_an_interval(load: &DiskLoad, arguments: &[&str]) -> (String, Blocks) {
     for _ in 0..4 {
         let printed = load.under("align.bt", arguments, "sleep 6");
         let seen = blocks(&printed, &load.number(","));
@@ -175,7 +175,7 @@ fn within_an_interval(load: &Load, arguments: &[&str]) -> (String, Blocks) {
 #[test]
 fn each_device_has_its_block() {
     require!(Bpf, Loop, Tool("bpftrace"), Tool("dd"));
-    let load = Load::new("align");
+    let load = DiskLoad::new("align");
     let (printed, seen) = within_an_interval(&load, &[]);
     let device = load.number(", ");
     // No I/O of the load begins on the grid: these are another program that probes the disk.
@@ -226,7 +226,7 @@ fn each_device_has_its_block() {
 #[test]
 fn lengths_by_operation() {
     require!(Bpf, Loop, Tool("bpftrace"), Tool("dd"));
-    let load = Load::new("io-profiler");
+    let load = DiskLoad::new("io-profiler");
     let printed = load.under("io-profiler.bt", &[], "");
     let file = load.folder.file("host.profile", &printed);
     let analyzed = analyze(&file, &format!("--device {}", load.number(",")));

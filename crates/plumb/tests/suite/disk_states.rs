@@ -10,7 +10,7 @@ use plumb_testkit::loop_device::{LoopDevice, Mounted};
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
-use crate::alarms::Load;
+use crate::alarms::RunningLoad;
 use crate::common::Folder;
 use crate::failing_disk::{half_readable, read_all};
 use crate::stalled_disk::{ServedDisk, in_flight, run};
@@ -21,13 +21,13 @@ const FOR: &str = "5s";
 const IN_TIME: Duration = Duration::from_secs(20);
 
 /// The result of a command.
-struct Told {
+struct CommandResult {
     command: &'static str,
     status: Option<i32>,
     document: Value,
 }
 
-impl Told {
+impl CommandResult {
     /// The findings on a disk that count.
     fn rules(&self, disk: &str) -> Vec<&str> {
         let findings = self.document["findings"].as_array().expect("findings");
@@ -51,7 +51,7 @@ impl Told {
 }
 
 /// Runs each command, one after the other.
-fn each(disk: &LoopDevice, folder: &Folder) -> Vec<Told> {
+fn each(disk: &LoopDevice, folder: &Folder) -> Vec<CommandResult> {
     let name = disk.name();
     let recorded = folder.path("recorded.parquet");
     let recorded = recorded.to_str().expect("text");
@@ -63,7 +63,7 @@ fn each(disk: &LoopDevice, folder: &Folder) -> Vec<Told> {
             let (output, took) = run(disk, args);
             let shown = String::from_utf8_lossy(&output.stdout);
             assert!(took < IN_TIME, "{} took {took:?}", args[0]);
-            Told {
+            CommandResult {
                 command: ["watch", "record", "diagnose"]
                     .into_iter()
                     .find(|command| *command == args[0])
@@ -77,7 +77,7 @@ fn each(disk: &LoopDevice, folder: &Folder) -> Vec<Told> {
 }
 
 /// Reads at random, past the page cache, until it is dropped.
-fn fio(disk: &LoopDevice, args: &[&str]) -> Load {
+fn fio(disk: &LoopDevice, args: &[&str]) -> RunningLoad {
     let fio = Command::new("fio")
         .args(["--name=load", "--rw=randread", "--bs=4k", "--direct=1"])
         .args(["--ioengine=io_uring", "--thread", "--readonly"])
@@ -87,7 +87,7 @@ fn fio(disk: &LoopDevice, args: &[&str]) -> Load {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    let load = Load(fio.expect("fio runs"));
+    let load = RunningLoad(fio.expect("fio runs"));
     let stat = Path::new("/sys/block").join(disk.name()).join("stat");
     wait::until("fio reads", wait::PATIENCE, || in_flight(&stat) > 0);
     load

@@ -171,8 +171,8 @@ fn documents_of_another_kind_host_or_day_are_refused() {
     let checked = Checked::new();
     let before = std::fs::read(checked.dir.path().join("disk.img")).expect("the image");
     let place = "remedies[0].actions[0]";
-    type Change = fn(&mut Value);
-    let cases: [(&str, Change, i32, &[&str]); 7] = [
+    type Edit = fn(&mut Value);
+    let cases: [(&str, Edit, i32, &[&str]); 7] = [
         (
             "an unknown action",
             |action| action["action"] = json!("format-disk"),

@@ -8,7 +8,7 @@ use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
-use crate::alarms::Load;
+use crate::alarms::RunningLoad;
 use crate::common::{Folder, command};
 
 /// A device with a read-ahead of its own.
@@ -32,7 +32,7 @@ impl Device {
     }
 
     /// fio on it until it is killed; it has begun when this returns.
-    fn load(&self, args: &[&str]) -> Load {
+    fn load(&self, args: &[&str]) -> RunningLoad {
         let fio = Command::new("fio")
             .args(["--name=load", "--thread", "--bs=4k", "--size=8g"])
             .args(["--time_based", "--runtime=120"])
@@ -40,7 +40,7 @@ impl Device {
             .args(args)
             .stdout(Stdio::null())
             .spawn();
-        let load = Load(fio.expect("fio runs"));
+        let load = RunningLoad(fio.expect("fio runs"));
         let stat = format!("/sys/class/block/{}/stat", self.disk.name());
         let reads = || {
             let line = fs::read_to_string(&stat).unwrap_or_default();

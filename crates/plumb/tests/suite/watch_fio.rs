@@ -17,11 +17,11 @@ const MODULUS: u64 = 1 << 20;
 const IOS: u64 = 10_007;
 
 /// (whether it writes, start modulo 1 MiB, length) to I/O.
-type Counted = BTreeMap<(bool, u64, u64), u64>;
+type IoCounts = BTreeMap<(bool, u64, u64), u64>;
 
 /// The rows of one device in the output of `residue.bt`: `@[7, 0, RS, 34, 16]: 5`, in sectors.
-fn rows_of_bpftrace(text: &str, device: &str) -> Counted {
-    let mut counted = Counted::new();
+fn rows_of_bpftrace(text: &str, device: &str) -> IoCounts {
+    let mut counted = IoCounts::new();
     for line in text.lines() {
         let Some((keys, ios)) = line
             .strip_prefix("@[")
@@ -44,13 +44,13 @@ fn rows_of_bpftrace(text: &str, device: &str) -> Counted {
 }
 
 /// The rows that a watch has saved.
-fn rows_of_plumb(saved: &Path, device: &str) -> Counted {
+fn rows_of_plumb(saved: &Path, device: &str) -> IoCounts {
     let saved = codec::decode(&std::fs::read(saved).expect("the profile")).expect("a profile");
     let profile = saved
         .profiles
         .find(device, Layer::Request)
         .expect("the disk");
-    let mut counted = Counted::new();
+    let mut counted = IoCounts::new();
     for (key, row) in profile.places.table.iter() {
         let at = (
             key.op() == Op::Write,

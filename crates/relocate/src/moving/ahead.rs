@@ -9,7 +9,7 @@ use std::ops::Range;
 use plumb_sys::AlignedBuffer;
 
 use super::read::{read_around, read_into};
-use super::windows::{Window, Windows};
+use super::windows::{MoveWindow, Windows};
 use super::write::{DiskWriter, TargetDisk};
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
@@ -58,7 +58,7 @@ pub(super) fn within(base: u64, range: &Range<u64>) -> Range<usize> {
 
 impl Reading {
     /// The source of windows.
-    pub(super) fn to_copy(windows: &Windows, group: &[Window]) -> Self {
+    pub(super) fn to_copy(windows: &Windows, group: &[MoveWindow]) -> Self {
         let moved = cover(group.iter().map(|window| &window.moved));
         let blocks = cover(group.iter().map(|window| &window.blocks));
         let start = (moved.start - blocks.start) as usize;

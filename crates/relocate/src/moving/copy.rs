@@ -13,7 +13,7 @@ use super::ahead::{Due, Reading, within};
 use super::loss::{LossKind, LostRange, joined};
 use super::plan::Copying;
 use super::read::{holes_in, read_around};
-use super::windows::Window;
+use super::windows::MoveWindow;
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Image, Journal, JournalError, JournalRecord, sum};
@@ -25,7 +25,7 @@ const RUN_BYTES: usize = if cfg!(test) { 8 << 10 } else { 8 << 20 };
 
 /// Windows that are read at once, with their data.
 struct WindowGroup {
-    windows: Vec<Window>,
+    windows: Vec<MoveWindow>,
     /// The place of the first byte of the data.
     base: u64,
     data: AlignedBuffer,
@@ -43,7 +43,7 @@ impl WindowGroup {
     /// All windows, the long ones in pieces of at most this length.
     fn pieces(&self, most: u64) -> Vec<WritePiece> {
         let step = most as usize;
-        let cut = |window: &Window| {
+        let cut = |window: &MoveWindow| {
             let Range { start, end } = window.blocks;
             let piece = move |at| WritePiece {
                 blocks: at..end.min(at + most),
@@ -111,7 +111,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// can be read now, has no loss any more.
     fn must_accept_holes(
         &mut self,
-        windows: &[Window],
+        windows: &[MoveWindow],
         holes: &[Range<u64>],
     ) -> Result<(), MoveError> {
         let lost = windows
@@ -141,7 +141,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// A window that overlaps its own source, or shares a block with others.
     fn image_of(&mut self, mut group: WindowGroup) -> Result<AlignedBuffer, MoveError> {
-        let Window { blocks, moved, .. } = group.windows[0].clone();
+        let MoveWindow { blocks, moved, .. } = group.windows[0].clone();
         let mut lost = Vec::new();
         for side in [blocks.start..moved.start, moved.end..blocks.end] {
             if !side.is_empty() {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::plan::{ByteChange, Plan, meet};
 use super::read::holes_in;
-use super::script::{Action, LabelChange, Place};
+use super::script::{Action, LabelChange, PartitionPlace};
 use crate::DiskOffset;
 use crate::marker;
 
@@ -49,10 +49,10 @@ fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&ByteChange<D
     }
 }
 
-fn start(plan: &Plan, place: Place) -> DiskOffset {
+fn start(plan: &Plan, place: PartitionPlace) -> DiskOffset {
     match place {
-        Place::Old => plan.from,
-        Place::New => plan.to,
+        PartitionPlace::Old => plan.from,
+        PartitionPlace::New => plan.to,
     }
 }
 
@@ -119,13 +119,13 @@ pub(crate) fn revealed(
     plan: &Plan,
     saved: &[Vec<u8>],
     signature: usize,
-    place: Place,
+    place: PartitionPlace,
 ) -> Option<Vec<u8>> {
     let (range, mut bytes) = (
         plan.signatures.get(signature)?,
         saved.get(signature)?.clone(),
     );
-    if place == Place::New {
+    if place == PartitionPlace::New {
         for fix_up in plan
             .fix_ups
             .iter()

@@ -6,7 +6,7 @@ use super::edit;
 use super::label::LabelCourse;
 use super::loss::{LossKind, LostRange, OnLoss, covers, joined};
 use super::read::common;
-use super::script::{Action, Place};
+use super::script::{Action, PartitionPlace};
 use super::{Move, MoveError, Stage};
 use crate::PartOffset;
 use crate::disk::{Disk, JournalStore};
@@ -83,7 +83,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// The bytes of the label there at this step, as far as known.
     fn label_bytes(&self, block: &Range<u64>) -> Option<Vec<u8>> {
-        let course = LabelCourse::of(&self.state.plan);
+        let course = LabelCourse::of_plan(&self.state.plan);
         let stage = self.script.stage(self.state.next);
         let done = match (self.script.is_back(), stage) {
             (false, _) => self.script.label_changes_before(self.state.next),
@@ -97,12 +97,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     pub(super) fn signature_bytes(&self, block: &Range<u64>) -> Option<Vec<u8>> {
         let plan = &self.state.plan;
         let (place, start) = match (self.script.is_back(), self.script.stage(self.state.next)) {
-            (false, Stage::Hiding | Stage::Copying) => (Place::Old, plan.from),
-            (false, _) | (true, Stage::Hiding) => (Place::New, plan.to),
-            (true, _) => (Place::Old, plan.from),
+            (false, Stage::Hiding | Stage::Copying) => (PartitionPlace::Old, plan.from),
+            (false, _) | (true, Stage::Hiding) => (PartitionPlace::New, plan.to),
+            (true, _) => (PartitionPlace::Old, plan.from),
         };
         let PartOffset(offset) = start.offset_of(block.start)?;
-        if place == Place::Old && !self.script.is_back() && self.is_noted(offset) {
+        if place == PartitionPlace::Old && !self.script.is_back() && self.is_noted(offset) {
             return None;
         }
         let index = plan
@@ -120,7 +120,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// Whether a signature is not hidden after the steps so far.
-    fn is_shown(&self, index: usize, place: Place) -> bool {
+    fn is_shown(&self, index: usize, place: PartitionPlace) -> bool {
         let done = self.script.edits_before(self.state.next);
         let shown = done.filter_map(|action| match action {
             Action::Hide {
@@ -136,11 +136,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         // A move finds it shown at the old place, and a rollback if the move had not hidden it yet.
         let is_found_shown = || match self.script.is_back() {
             false => true,
-            true => !self.script.reveals(index, Place::Old),
+            true => !self.script.reveals(index, PartitionPlace::Old),
         };
         shown
             .last()
-            .unwrap_or_else(|| place == Place::Old && is_found_shown())
+            .unwrap_or_else(|| place == PartitionPlace::Old && is_found_shown())
     }
 
     /// The byte of the partition that is at this byte of the disk, if it is nowhere else or has to stay there.

@@ -17,7 +17,7 @@ pub(super) struct LabelCourse<'a> {
 
 impl<'a> LabelCourse<'a> {
     /// All changes of a plan.
-    pub(super) fn of(plan: &'a Plan) -> Self {
+    pub(super) fn of_plan(plan: &'a Plan) -> Self {
         Self {
             changes: plan.hide.iter().chain(&plan.finish).collect(),
         }
@@ -106,7 +106,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         let Self { disk, state, .. } = self;
         let plan = &state.plan;
-        let course = LabelCourse::of(plan);
+        let course = LabelCourse::of_plan(plan);
         let block = u64::from(plan.logical_block_bytes);
         let (mut whole, mut unreadable) = (0, None);
         for Range { start, end } in course.places() {

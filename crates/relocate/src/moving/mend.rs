@@ -8,8 +8,8 @@ use super::ahead::within;
 use super::loss::{LostRange, covers};
 use super::plan::meet;
 use super::read::{common, holes_in, is_of_medium, read_around, read_into};
-use super::script::{Action, Place};
-use super::windows::Window;
+use super::script::{Action, PartitionPlace};
+use super::windows::MoveWindow;
 use super::{Move, MoveError, Stage};
 use crate::PartOffset;
 use crate::disk::{Disk, JournalStore};
@@ -24,11 +24,15 @@ const RESTORES_MAX: u32 = 2;
 impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Writes a window of the move again, if its source still has the data. A crash in between destroys neither: no
     /// window overlaps its own source, and units shared with others go through the journal.
-    pub(super) fn rewrite(&mut self, window: &Window, expected: u64) -> Result<bool, MoveError> {
+    pub(super) fn rewrite(
+        &mut self,
+        window: &MoveWindow,
+        expected: u64,
+    ) -> Result<bool, MoveError> {
         let source = self.forward.source_of(&window.moved);
         let mut bytes = AlignedBuffer::new((source.end - source.start) as usize);
         let holes = read_around(&mut self.disk, source.start, &mut bytes)?;
-        self.hide_again(Place::Old, source.start, &mut bytes);
+        self.hide_again(PartitionPlace::Old, source.start, &mut bytes);
         if !holes.is_empty() || sum(&[&bytes]) != expected {
             return Ok(false);
         }
@@ -58,14 +62,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// not right either.
     pub(super) fn refill(
         &mut self,
-        window: &Window,
+        window: &MoveWindow,
         expected: u64,
         holes: &[Range<u64>],
     ) -> Result<bool, MoveError> {
         let source = self.forward.source_of(&window.moved);
         let mut bytes = AlignedBuffer::new((source.end - source.start) as usize);
         let of_source = read_around(&mut self.disk, source.start, &mut bytes)?;
-        self.hide_again(Place::Old, source.start, &mut bytes);
+        self.hide_again(PartitionPlace::Old, source.start, &mut bytes);
         if holes.is_empty() || !of_source.is_empty() || sum(&[&bytes]) != expected {
             return Ok(false);
         }
@@ -75,7 +79,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let mut found = AlignedBuffer::new(bytes.len());
         read_into(&mut self.disk, window.moved.start, &mut found)?;
         self.lay_pending(window.moved.start, &mut found, Vec::new());
-        self.hide_again(Place::New, window.moved.start, &mut found);
+        self.hide_again(PartitionPlace::New, window.moved.start, &mut found);
         Ok(sum(&[&found]) == expected)
     }
 
@@ -97,13 +101,17 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// Writes the bad blocks of a window at its old place again, if the new place still has all its bytes. `false` if the window
     /// stays wrong.
-    pub(super) fn restore(&mut self, window: &Window, expected: u64) -> Result<bool, MoveError> {
+    pub(super) fn restore(
+        &mut self,
+        window: &MoveWindow,
+        expected: u64,
+    ) -> Result<bool, MoveError> {
         let Some(copy) = self.copy_of_old(window, expected)? else {
             return Ok(false);
         };
         let place = self.forward.source_of(&window.moved);
         for _ in 0..RESTORES_MAX {
-            let (found, holes) = self.found_at(Place::Old, &place)?;
+            let (found, holes) = self.found_at(PartitionPlace::Old, &place)?;
             let holes = self.but_as_they_were(&holes);
             if sum(&[&found]) == expected && holes.is_empty() {
                 return Ok(true);
@@ -123,7 +131,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             self.write_straight(&place, &copy, &alone)?;
             self.write_blocks(&place, Some(&copy), &shared)?;
         }
-        let (found, holes) = self.found_at(Place::Old, &place)?;
+        let (found, holes) = self.found_at(PartitionPlace::Old, &place)?;
         let is_right = sum(&[&found]) == expected && self.but_as_they_were(&holes).is_empty();
         if !is_right {
             self.checks.give_up();
@@ -134,10 +142,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// The bytes of a window at its new place, as they were copied; `None` if not all of them are there.
     pub(super) fn copy_of_old(
         &mut self,
-        window: &Window,
+        window: &MoveWindow,
         expected: u64,
     ) -> Result<Option<AlignedBuffer>, MoveError> {
-        let (copy, holes) = self.found_at(Place::New, &window.moved)?;
+        let (copy, holes) = self.found_at(PartitionPlace::New, &window.moved)?;
         let is_right = holes.is_empty() && sum(&[&copy]) == expected;
         Ok(is_right.then_some(copy))
     }
@@ -145,7 +153,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Bytes of a place as they were during the copy, with zeros in blocks that cannot be read, and these blocks.
     pub(super) fn found_at(
         &mut self,
-        place: Place,
+        place: PartitionPlace,
         range: &Range<u64>,
     ) -> Result<(AlignedBuffer, Vec<Range<u64>>), MoveError> {
         let mut bytes = AlignedBuffer::new((range.end - range.start) as usize);

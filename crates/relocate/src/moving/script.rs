@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use super::edit;
 use super::plan::{Plan, meet};
-use super::windows::{Window, Windows};
+use super::windows::{MoveWindow, Windows};
 use crate::mutation::{Mutation, Mutations};
 
 /// A place of the partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PartitionPlace {
     Old,
     New,
 }
@@ -35,9 +35,15 @@ pub(crate) enum Action {
         undo: bool,
     },
     /// A signature is overwritten by markers.
-    Hide { signature: usize, place: Place },
+    Hide {
+        signature: usize,
+        place: PartitionPlace,
+    },
     /// A signature comes back, fixed up for its place.
-    Reveal { signature: usize, place: Place },
+    Reveal {
+        signature: usize,
+        place: PartitionPlace,
+    },
     /// A fix-up outside of the signatures, at the new place, or its undoing.
     FixUp { index: usize, undo: bool },
     /// Possible signatures become zeros.
@@ -80,12 +86,12 @@ fn labels(plan: &Plan, which: LabelChange, undo: bool) -> impl Iterator<Item = A
     (0..count).map(move |index| Action::Label { which, index, undo })
 }
 
-fn hidden(plan: &Plan, place: Place) -> impl Iterator<Item = Action> + use<> {
+fn hidden(plan: &Plan, place: PartitionPlace) -> impl Iterator<Item = Action> + use<> {
     (0..plan.signatures.len()).map(move |signature| Action::Hide { signature, place })
 }
 
 /// The one that decides comes last.
-fn revealed(plan: &Plan, place: Place) -> impl Iterator<Item = Action> + use<> {
+fn revealed(plan: &Plan, place: PartitionPlace) -> impl Iterator<Item = Action> + use<> {
     (0..plan.signatures.len())
         .rev()
         .map(move |signature| Action::Reveal { signature, place })
@@ -134,7 +140,7 @@ impl Script {
     pub(crate) fn forward(plan: &Plan, mutations: Mutations) -> Self {
         let mut head: Vec<Action> = labels(plan, LabelChange::Hide, false).collect();
         if !mutations.has(Mutation::NoHiding) {
-            head.extend(hidden(plan, Place::Old));
+            head.extend(hidden(plan, PartitionPlace::Old));
         }
         head.extend(plan.strays.iter().cloned().map(Action::Wipe));
         head.extend(mark(plan).map(Action::Mark));
@@ -149,7 +155,7 @@ impl Script {
         tail.extend(fix_ups(plan, false));
         tail.extend(wiped(plan, &plan.old_place(), &plan.new_place()));
         // From the last of them on the partition can be used: nothing may be left to do.
-        tail.extend(revealed(plan, Place::New));
+        tail.extend(revealed(plan, PartitionPlace::New));
         Self {
             is_back: false,
             head,
@@ -167,7 +173,7 @@ impl Script {
         if was_finishing {
             head.extend(labels(plan, LabelChange::Finish, true));
             head.extend(fix_ups(plan, true));
-            head.extend(hidden(plan, Place::New));
+            head.extend(hidden(plan, PartitionPlace::New));
         }
         let was_copying = done >= forward.head.len() as u64;
         let windows = Windows::back(plan, begun.min(forward.windows.count()), mutations);
@@ -181,7 +187,7 @@ impl Script {
             .take(labels_hidden)
             .collect();
         let count = plan.signatures.len();
-        tail.extend(revealed(plan, Place::Old).skip(count.saturating_sub(hidden)));
+        tail.extend(revealed(plan, PartitionPlace::Old).skip(count.saturating_sub(hidden)));
         if was_copying {
             tail.extend(wiped(plan, &plan.new_place(), &plan.old_place()));
             tail.extend(mark(plan).map(Action::Wipe));
@@ -234,7 +240,7 @@ impl Script {
     }
 
     /// Whether some step brings a signature back at a place.
-    pub(crate) fn reveals(&self, index: usize, at: Place) -> bool {
+    pub(crate) fn reveals(&self, index: usize, at: PartitionPlace) -> bool {
         let is_it = |action: &Action| matches!(action, Action::Reveal { signature, place } if (*signature, *place) == (index, at));
         self.head.iter().chain(&self.tail).any(is_it)
     }
@@ -269,7 +275,7 @@ impl Script {
     }
 
     /// The window that a step copies straight.
-    pub(crate) fn straight_at(&self, step: u64) -> Option<Window> {
+    pub(crate) fn straight_at(&self, step: u64) -> Option<MoveWindow> {
         self.windows
             .get(self.window_at(step)?)
             .filter(|window| !window.is_journalled)

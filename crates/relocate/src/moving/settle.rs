@@ -12,7 +12,7 @@ use plumb_sys::AlignedBuffer;
 use super::ahead::within;
 use super::loss::{LossKind, LostRange, OnLoss, joined};
 use super::read::{holds, read_around};
-use super::windows::Window;
+use super::windows::MoveWindow;
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Image, JournalError, JournalRecord, PendingImage, Unproven, sum};
@@ -86,7 +86,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     fn settle_windows(&mut self, unproven: &Unproven, stops_early: bool) -> Result<(), MoveError> {
         let first = self.state.next;
-        let windows: Vec<Window> = (first..first + unproven.sums.len() as u64)
+        let windows: Vec<MoveWindow> = (first..first + unproven.sums.len() as u64)
             .filter_map(|step| self.script.straight_at(step))
             .collect();
         let mut has_arrived = Vec::new();
@@ -142,7 +142,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(())
     }
 
-    fn has_arrived(&mut self, window: &Window, expected: u64) -> Result<bool, MoveError> {
+    fn has_arrived(&mut self, window: &MoveWindow, expected: u64) -> Result<bool, MoveError> {
         let mut found = std::mem::take(&mut self.spare);
         found.resize((window.moved.end - window.moved.start) as usize);
         let holes = read_around(&mut self.disk, window.moved.start, &mut found)?;
@@ -154,7 +154,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// The data of a window that has not arrived: out of the journal, or from the source.
     fn copy_of(
         &mut self,
-        window: &Window,
+        window: &MoveWindow,
         expected: u64,
         saved: Option<&[u8]>,
     ) -> Result<FoundCopy, MoveError> {
@@ -203,7 +203,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 }
 
-fn total_bytes(windows: &[Window]) -> u64 {
+fn total_bytes(windows: &[MoveWindow]) -> u64 {
     windows
         .iter()
         .map(|window| window.moved.end - window.moved.start)

@@ -40,7 +40,7 @@ pub struct Torn {
 }
 
 impl Torn {
-    fn of(state: &MoveState) -> Option<Torn> {
+    fn in_state(state: &MoveState) -> Option<Torn> {
         let mend = state.mend.as_ref().map(|mend| Torn {
             at: mend.at,
             len: mend.bytes.len() as u64,
@@ -125,7 +125,7 @@ pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
     Ok(Status {
         progress,
         may_be_in_use,
-        torn: Torn::of(&state),
+        torn: Torn::in_state(&state),
         lost: state.lost_for_good(),
         ending: state.ending,
         plan: state.plan,

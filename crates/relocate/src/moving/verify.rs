@@ -13,8 +13,8 @@ use super::edit;
 use super::label::LabelCourse;
 use super::loss::{LossKind, LostRange, OnLoss, covers, joined};
 use super::read::{common, holes_in, read_around, read_what_can_be};
-use super::script::Place;
-use super::windows::Window;
+use super::script::PartitionPlace;
+use super::windows::MoveWindow;
 use super::{Move, MoveError, Stage};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Image, JournalRecord, LossStep, Turn, sum};
@@ -174,7 +174,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             let blocks = (first..place.end).step_by(block as usize);
             blocks.filter_map(move |at| Some((at..at + block, common(&place, &(at..at + block))?)))
         };
-        let places = LabelCourse::of(&self.state.plan).places();
+        let places = LabelCourse::of_plan(&self.state.plan).places();
         for (here, part) in places.into_iter().flat_map(blocks_of) {
             let last = self
                 .state
@@ -427,21 +427,21 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// Windows that are read at once, as they are compared.
-    fn group_at(&self, windows: &Range<u64>) -> Vec<Window> {
+    fn group_at(&self, windows: &Range<u64>) -> Vec<MoveWindow> {
         let mut group = self.forward.read_with(windows.start);
         group.truncate(usize::try_from(windows.end - windows.start).unwrap_or(usize::MAX));
         group
     }
 
     /// The place for the comparison of a window.
-    fn compared(&self, check: Check, window: &Window) -> Range<u64> {
+    fn compared(&self, check: Check, window: &MoveWindow) -> Range<u64> {
         match check {
             Check::After => self.forward.source_of(&window.moved),
             Check::Moved | Check::Before => window.moved.clone(),
         }
     }
 
-    fn reading_of(&self, check: Check, group: &[Window]) -> Reading {
+    fn reading_of(&self, check: Check, group: &[MoveWindow]) -> Reading {
         let places: Vec<Range<u64>> = group
             .iter()
             .map(|window| self.compared(check, window))
@@ -587,8 +587,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// The start of the partition at the compared place.
     fn start_of(&self, check: Check) -> u64 {
         match check_place(check) {
-            Place::Old => self.state.plan.from.0,
-            Place::New => self.state.plan.to.0,
+            PartitionPlace::Old => self.state.plan.from.0,
+            PartitionPlace::New => self.state.plan.to.0,
         }
     }
 
@@ -621,14 +621,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// Restores the state during the copy in the bytes of a place: markers in place of signatures, the old values of fix-ups, and
     /// zeros in blocks that the move found unreadable.
-    pub(super) fn hide_again(&self, place: Place, at: u64, bytes: &mut [u8]) {
+    pub(super) fn hide_again(&self, place: PartitionPlace, at: u64, bytes: &mut [u8]) {
         let plan = &self.state.plan;
         let start = match place {
-            Place::Old => plan.from,
-            Place::New => plan.to,
+            PartitionPlace::Old => plan.from,
+            PartitionPlace::New => plan.to,
         };
         let read = at..at + bytes.len() as u64;
-        if place == Place::Old {
+        if place == PartitionPlace::Old {
             // The move copied zeros for them.
             for lost in self.state.as_they_were() {
                 if let Some(part) = common(&start.of_partition(&lost.range), &read) {
@@ -645,12 +645,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             let hidden = marker::fill(plan, range.end - range.start);
             let revealed = edit::revealed(plan, &self.state.saved, index, place);
             let found = &mut bytes[here];
-            let is_wiped = place == Place::Old && found.iter().all(|byte| *byte == 0);
+            let is_wiped = place == PartitionPlace::Old && found.iter().all(|byte| *byte == 0);
             if is_wiped || revealed.is_some_and(|bytes| bytes[there.clone()] == *found) {
                 found.copy_from_slice(&hidden[there]);
             }
         }
-        if place == Place::New {
+        if place == PartitionPlace::New {
             for fix_up in &plan.fix_ups {
                 let fixed = fix_up.range_on_disk(start);
                 let Some(part) = common(&fixed, &read) else {
@@ -665,9 +665,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 }
 
-fn check_place(check: Check) -> Place {
+fn check_place(check: Check) -> PartitionPlace {
     match check {
-        Check::After => Place::Old,
-        Check::Moved | Check::Before => Place::New,
+        Check::After => PartitionPlace::Old,
+        Check::Moved | Check::Before => PartitionPlace::New,
     }
 }

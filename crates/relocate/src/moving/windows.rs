@@ -13,7 +13,7 @@ use crate::mutation::{Mutation, Mutations};
 
 /// A part of a move that is written at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct MoveWindow {
     /// The written blocks: whole units, as far as the disk has them.
     pub(crate) blocks: Range<u64>,
     /// The moved part.
@@ -170,8 +170,8 @@ impl Windows {
     }
 
     /// Number `index`, and for a straight copy the later ones that are read with it: they are adjacent.
-    pub(crate) fn read_with(&self, index: u64) -> Vec<Window> {
-        let mut found: Vec<Window> = self.get(index).into_iter().collect();
+    pub(crate) fn read_with(&self, index: u64) -> Vec<MoveWindow> {
+        let mut found: Vec<MoveWindow> = self.get(index).into_iter().collect();
         if found.iter().all(|first| !first.is_journalled) {
             let behind =
                 (index + 1..index.saturating_add(self.at_once)).map_while(|index| self.get(index));
@@ -195,7 +195,7 @@ impl Windows {
     }
 
     /// Number `index` in the order of writing.
-    pub(crate) fn get(&self, index: u64) -> Option<Window> {
+    pub(crate) fn get(&self, index: u64) -> Option<MoveWindow> {
         if index >= self.count() {
             return None;
         }
@@ -220,23 +220,23 @@ impl Windows {
             middle.end - far..middle.end - near
         };
         let is_journalled = matches!(self.copying, Copying::Batches(_));
-        Some(Window {
+        Some(MoveWindow {
             moved: self.moved_of(&blocks),
             blocks,
             is_journalled,
         })
     }
 
-    fn edge(&self, blocks: Range<u64>) -> Window {
+    fn edge(&self, blocks: Range<u64>) -> MoveWindow {
         let moved = self.moved_of(&blocks);
         if self.has_edges {
-            return Window {
+            return MoveWindow {
                 blocks,
                 moved,
                 is_journalled: true,
             };
         }
-        Window {
+        MoveWindow {
             blocks: moved.clone(),
             moved,
             is_journalled: false,
@@ -292,7 +292,7 @@ mod tests {
     use super::super::plan::tests::plan;
     use super::*;
 
-    fn all(windows: &Windows) -> Vec<Window> {
+    fn all(windows: &Windows) -> Vec<MoveWindow> {
         (0..windows.count())
             .map(|index| windows.get(index).expect("below the count"))
             .collect()
@@ -355,12 +355,12 @@ mod tests {
     }
 
     /// Each joint read is one run of bytes, and all groups together are all windows.
-    fn check_groups(windows: &Windows, list: &[Window]) {
+    fn check_groups(windows: &Windows, list: &[MoveWindow]) {
         let mut index = 0;
         while index < list.len() {
             let group = windows.read_with(index as u64);
             assert_eq!(group[..], list[index..index + group.len()], "{windows:?}");
-            let touch = |pair: &[Window]| {
+            let touch = |pair: &[MoveWindow]| {
                 pair[0].moved.end == pair[1].moved.start || pair[1].moved.end == pair[0].moved.start
             };
             assert!(
@@ -389,7 +389,7 @@ mod tests {
             for done in 0..=forward.count() {
                 let back = Windows::back(&plan, done, Mutations::default());
                 check_order(&back, plan.unit);
-                let written: Vec<Window> = all(&forward)
+                let written: Vec<MoveWindow> = all(&forward)
                     .into_iter()
                     .take(usize::try_from(done).unwrap())
                     .collect();

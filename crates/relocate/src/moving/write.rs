@@ -14,7 +14,7 @@ use super::edit::{self, Edit};
 use super::plan::Plan;
 use super::read::{read_around, read_into};
 use super::script::Action;
-use super::windows::Window;
+use super::windows::MoveWindow;
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Image, JournalRecord, sum};
@@ -159,7 +159,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     pub(super) fn write_image(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
         self.meanwhile(1, |disk, _| disk.put(at, bytes))?;
         // The sums of windows are compared at the end; bytes of neighbours are in no sum.
-        let has_only_own = |window: &Window| window.moved == window.blocks;
+        let has_only_own = |window: &MoveWindow| window.moved == window.blocks;
         if !self.next_window().as_ref().is_some_and(has_only_own) {
             self.must_have_arrived(at, bytes)?;
         }
@@ -183,7 +183,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// The window that the next step writes, if it writes one.
-    pub(super) fn next_window(&self) -> Option<Window> {
+    pub(super) fn next_window(&self) -> Option<MoveWindow> {
         let index = self.script.window_at(self.state.next)?;
         self.script.windows().get(index)
     }

@@ -38,7 +38,7 @@ pub struct Attachment {
 impl Attachment {
     /// Asks the kernel; `None` of images, and on kernels before 5.15.
     #[must_use]
-    pub fn of(disk: &DirectDisk) -> Option<Attachment> {
+    pub fn of_disk(disk: &DirectDisk) -> Option<Attachment> {
         let boot = std::fs::read_to_string(BOOT).ok()?;
         Some(Attachment {
             boot: boot.trim().to_owned(),

@@ -1,6 +1,6 @@
 //! Whether a move may begin, and whether a disk is the one of a move that has begun.
 //!
-//! [`Survey::of`] reads label and surroundings of a partition, [`Survey::plan`] makes the plan of its move, and
+//! [`Survey::of_partition`] reads label and surroundings of a partition, [`Survey::plan`] makes the plan of its move, and
 //! [`Planned::check`] asks once more when the disk is held, since anything may have happened since. Only that makes the
 //! [`Checked`] plan without which no move begins. [`Recovery::check`] does the same for a move that goes on or back. Left out: the choice of the new start, and taking the partition from the
 //! kernel. Refusals are values here; the command line makes the sentences.
@@ -129,7 +129,7 @@ impl<'a> Survey<'a> {
     ///
     /// # Errors
     /// The first thing that keeps it from being moved.
-    pub fn of(
+    pub fn of_partition(
         disk: &'a dyn Disk,
         host: &'a dyn Host,
         number: u32,

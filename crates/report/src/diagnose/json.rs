@@ -7,14 +7,14 @@ use super::Diagnose;
 use crate::check::Unseen;
 use crate::check::{CheckInput, CheckResult, result};
 use crate::json::{Document, findings};
-use crate::text::Sender;
+use crate::text::IntervalSender;
 
 #[derive(Serialize)]
 struct WatchedOut<'a> {
     seconds: f64,
     disks: &'a [&'a str],
     too_few: &'a [&'a str],
-    processes: &'a [Sender<'a>],
+    processes: &'a [IntervalSender<'a>],
 }
 
 #[derive(Serialize)]

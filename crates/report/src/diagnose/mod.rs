@@ -16,7 +16,7 @@ use crate::brief;
 use crate::check::{self, Check, listed};
 use crate::format::{bytes, bytes_within, count, count_within, ns, rate, share_within};
 use crate::text::page::Page;
-use crate::text::{Detail, FigureColumn, Paper, Sender};
+use crate::text::{Detail, FigureColumn, IntervalSender, Paper};
 use crate::verdict::{self, Grounds, Verdict};
 use crate::words;
 
@@ -43,7 +43,7 @@ pub struct WatchSummary<'a> {
     /// Of these, those with too few I/O to judge them.
     pub too_few: Vec<&'a str>,
     /// Senders of I/O, most first.
-    pub senders: Vec<Sender<'a>>,
+    pub senders: Vec<IntervalSender<'a>>,
 }
 
 /// Findings of one rule and severity, for the summary.
@@ -380,7 +380,7 @@ fn off(fit: &GridFit) -> String {
 /// Most processes that are listed.
 const SENDERS: usize = 5;
 
-fn senders(page: &mut Page, senders: &[Sender<'_>]) {
+fn senders(page: &mut Page, senders: &[IntervalSender<'_>]) {
     let mut by_name: BTreeMap<(&str, String), u64> = BTreeMap::new();
     for sender in senders {
         let name = words::command_of(sender.comm, sender.owner.as_ref());

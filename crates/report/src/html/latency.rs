@@ -21,7 +21,7 @@ const DRAWN: [(Op, &str, &str); 3] = [
 ];
 
 /// Latencies of one operation.
-struct Series<'a> {
+struct LatencySeries<'a> {
     op: Op,
     fill: &'static str,
     line: &'static str,
@@ -29,7 +29,7 @@ struct Series<'a> {
     timed: u64,
 }
 
-impl Series<'_> {
+impl LatencySeries<'_> {
     fn name(&self) -> String {
         format!("{}, {} timed", self.op.word(), format::count(self.timed))
     }
@@ -37,11 +37,11 @@ impl Series<'_> {
 
 /// Draws all of it.
 pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
-    let series: Vec<Series<'_>> = DRAWN
+    let series: Vec<LatencySeries<'_>> = DRAWN
         .into_iter()
         .map(|(op, fill, line)| {
             let counts = &profile.op(op).device_ns;
-            Series {
+            LatencySeries {
                 op,
                 fill,
                 line,
@@ -88,7 +88,7 @@ fn octave_ns(octave: u32) -> f64 {
     2f64.powi(octave as i32)
 }
 
-fn histogram(m: &mut Markup, series: &[Series<'_>], octaves: (u32, u32), x: Log) {
+fn histogram(m: &mut Markup, series: &[LatencySeries<'_>], octaves: (u32, u32), x: Log) {
     let plot = Plot::HALF;
     let x = Log {
         range: (plot.left, plot.right()),
@@ -124,7 +124,7 @@ fn histogram(m: &mut Markup, series: &[Series<'_>], octaves: (u32, u32), x: Log)
     });
 }
 
-fn by_octave(series: &Series<'_>, (first, last): (u32, u32)) -> Vec<f64> {
+fn by_octave(series: &LatencySeries<'_>, (first, last): (u32, u32)) -> Vec<f64> {
     let mut ios = vec![0u64; (last - first + 1) as usize];
     for (index, weight) in series.counts.iter() {
         if let Some(sum) = ios.get_mut(octave(index).saturating_sub(first) as usize) {
@@ -138,7 +138,7 @@ fn by_octave(series: &Series<'_>, (first, last): (u32, u32)) -> Vec<f64> {
 
 fn hints(
     m: &mut Markup,
-    series: &[Series<'_>],
+    series: &[LatencySeries<'_>],
     shares: &[Vec<f64>],
     octaves: (u32, u32),
     (x, plot): (Log, Plot),
@@ -169,7 +169,7 @@ fn percent_axis(m: &mut Markup, plot: Plot, y: Linear, title: &str) {
     svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), title);
 }
 
-fn cumulative(m: &mut Markup, series: &[Series<'_>], x: Log) {
+fn cumulative(m: &mut Markup, series: &[LatencySeries<'_>], x: Log) {
     let plot = Plot::HALF;
     let x = Log {
         range: (plot.left, plot.right()),

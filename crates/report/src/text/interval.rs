@@ -14,7 +14,7 @@ use crate::words::owner;
 
 /// The I/O of a process in an interval.
 #[derive(Serialize)]
-pub struct Sender<'a> {
+pub struct IntervalSender<'a> {
     /// The disk or partition that it used.
     pub device: &'a str,
     /// Its command.
@@ -84,7 +84,7 @@ pub struct WatchInterval<'a> {
     /// Devices that received I/O.
     pub devices: &'a [Analysis],
     /// The senders, most I/O first.
-    pub senders: &'a [Sender<'a>],
+    pub senders: &'a [IntervalSender<'a>],
     /// Counts apart from the I/O.
     pub apart: &'a [Apart<'a>],
     /// Disks whose I/O others received again.
@@ -173,7 +173,7 @@ const SENDER_COLUMNS: [FigureColumn; 6] = [
     FigureColumn { width: 8, rank: 4 },
 ];
 
-fn senders(page: &mut Page, senders: &[Sender<'_>]) {
+fn senders(page: &mut Page, senders: &[IntervalSender<'_>]) {
     if senders.is_empty() {
         return;
     }
@@ -192,7 +192,7 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
         &head.map(str::to_owned),
     );
     for sender in senders.iter().take(SENDERS) {
-        let Sender {
+        let IntervalSender {
             device,
             comm,
             pid,
@@ -234,7 +234,7 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
 
 /// The I/O of a process that the kernel wrote back, its owner, and its command line, as far as they are known. The last one is the
 /// one that may be cut.
-fn more_of(sender: &Sender<'_>) -> Option<String> {
+fn more_of(sender: &IntervalSender<'_>) -> Option<String> {
     let back = (sender.written_back > 0)
         .then(|| format!("{} written back by the kernel", count(sender.written_back)));
     let line = sender.command_line.map(|line| visible(line).to_string());
@@ -258,9 +258,9 @@ fn cut(line: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn sender(device: &str, is_seen_again: bool) -> Sender<'_> {
+    fn sender(device: &str, is_seen_again: bool) -> IntervalSender<'_> {
         let (comm, pid, ios, bytes) = ("dd", 4711, 1000, 4_096_000);
-        Sender {
+        IntervalSender {
             device,
             comm,
             pid,
@@ -279,7 +279,7 @@ mod tests {
     /// Of processes that are not listed only the I/O of disks at the bottom are added up.
     #[test]
     fn remapped_io_are_in_no_sum() {
-        let mut senders: Vec<Sender<'_>> = (0..7).map(|_| sender("md0", true)).collect();
+        let mut senders: Vec<IntervalSender<'_>> = (0..7).map(|_| sender("md0", true)).collect();
         senders.extend((0..3).map(|_| sender("sda", false)));
         let on = ["sda".to_owned()];
         let interval = WatchInterval {

@@ -13,7 +13,7 @@ pub fn cost(cost: &Cost) -> String {
         Some(most) => format!("{} to {}", number(cost.value), number(most)),
         None => number(cost.value),
     };
-    format!("{value} {} ({basis})", of(cost.of))
+    format!("{value} {} ({basis})", measured_cost(cost.of))
 }
 
 fn number(value: f64) -> String {
@@ -23,7 +23,7 @@ fn number(value: f64) -> String {
     }
 }
 
-const fn of(of: CostOf) -> &'static str {
+const fn measured_cost(of: CostOf) -> &'static str {
     match of {
         CostOf::Cells => "times as many blocks touched as needed",
         CostOf::Commands => "commands per command needed",

@@ -84,7 +84,7 @@ fn read_entries(bytes: &[u8], at: &mut u64) -> Result<(Form, FileTree), Problem>
         if next.is_told(&mut entry)? {
             continue;
         }
-        let named = std::mem::take(&mut next).of(&entry)?;
+        let named = std::mem::take(&mut next).names_of(&entry)?;
         match form {
             None => form = Some(mark(&named.path, &mut entry)?),
             Some(_) => files.add(named, &mut entry)?,
@@ -162,7 +162,7 @@ impl NextEntry {
     }
 
     /// The names of the entry that all this was about.
-    fn of(self, entry: &Entry<'_, impl Read>) -> Result<Named, Problem> {
+    fn names_of(self, entry: &Entry<'_, impl Read>) -> Result<Named, Problem> {
         let header = entry.header();
         let path = self
             .path

@@ -114,10 +114,10 @@ impl Direct {
 }
 
 /// (operation, residue, length) to I/O.
-pub type Counted = BTreeMap<(u8, u64, u64), u64>;
+pub type RowCounts = BTreeMap<(u8, u64, u64), u64>;
 
-pub fn table(profile: &Profile) -> Counted {
-    let mut counted = Counted::new();
+pub fn table(profile: &Profile) -> RowCounts {
+    let mut counted = RowCounts::new();
     for (key, row) in profile.places.table.iter() {
         *counted
             .entry((key.op() as u8, key.residue() * 512, key.length() * 512))

@@ -9,12 +9,12 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, Member, Placing, Source};
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, kernel, number, stack_reason};
+use crate::layout::lab::{JudgedLayout, Lab, kernel, number, stack_reason};
 
 const RULE: &str = "misaligned-partition";
 
 /// The facts of the one finding.
-fn facts(judged: &Judged) -> &MisalignedPartition {
+fn facts(judged: &JudgedLayout) -> &MisalignedPartition {
     facts!(judged.finding(RULE), MisalignedPartition)
 }
 

@@ -7,7 +7,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId};
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, number};
+use crate::layout::lab::{JudgedLayout, Lab, number};
 
 /// A host with one mirror of two sides.
 fn mirrored(lab: &mut Lab) -> NodeId {
@@ -17,7 +17,7 @@ fn mirrored(lab: &mut Lab) -> NodeId {
     mirror
 }
 
-fn with_settings(state: impl Fn(&mut Lab)) -> Judged {
+fn with_settings(state: impl Fn(&mut Lab)) -> JudgedLayout {
     let mut lab = Lab::default();
     mirrored(&mut lab);
     state(&mut lab);
@@ -143,7 +143,7 @@ fn read_policy() {
     assert_eq!(*judge(None, same).unknown(rule), Reason::ReadPolicy);
 }
 
-fn mounted(options: Option<&str>, segmap_percent: Option<u64>, page: Option<u64>) -> Judged {
+fn mounted(options: Option<&str>, segmap_percent: Option<u64>, page: Option<u64>) -> JudgedLayout {
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
     let slice = lab.bare("c0t0d0s6");

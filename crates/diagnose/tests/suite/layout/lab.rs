@@ -27,7 +27,7 @@ pub struct Lab {
     pub profiles: ProfileSet,
 }
 
-pub struct Judged {
+pub struct JudgedLayout {
     pub diagnosis: Diagnosis,
 }
 
@@ -180,15 +180,15 @@ impl Lab {
             .merge(&collector.finish(&SourceInfo::default()));
     }
 
-    pub fn judge(self) -> Judged {
+    pub fn judge(self) -> JudgedLayout {
         let stack = self.builder.finish();
         let profiles = (!self.profiles.is_empty()).then_some(&self.profiles);
         let diagnosis = diagnose(&stack, &self.known, profiles);
-        Judged { diagnosis }
+        JudgedLayout { diagnosis }
     }
 }
 
-impl Judged {
+impl JudgedLayout {
     pub fn findings<'a>(&'a self, rule: &'a str) -> impl Iterator<Item = &'a Finding> + 'a {
         self.diagnosis
             .findings

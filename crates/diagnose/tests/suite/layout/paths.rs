@@ -6,11 +6,11 @@ use plumb_stack::Kind;
 use plumb_stack::node::keys;
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, number};
+use crate::layout::lab::{JudgedLayout, Lab, number};
 
 const RULE: &str = "single-path";
 
-fn joined(paths: &[&str]) -> Judged {
+fn joined(paths: &[&str]) -> JudgedLayout {
     let mut lab = Lab::default();
     let paths: Vec<_> = paths
         .iter()
@@ -37,7 +37,7 @@ fn a_multipath_device_has_two_paths() {
     assert_eq!(*joined(&[]).unknown(RULE), Reason::Paths);
 }
 
-fn disks(disks: &[(&str, Option<&str>, &str)]) -> Judged {
+fn disks(disks: &[(&str, Option<&str>, &str)]) -> JudgedLayout {
     let mut lab = Lab::default();
     for (name, identity, model) in disks {
         let disk = lab.bare(name);

@@ -11,7 +11,7 @@ use plumb_stack::node::keys;
 use plumb_trace::{Layer, Op};
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab};
+use crate::layout::lab::{JudgedLayout, Lab};
 
 /// A disk with one partition that a watch of 10 s saw.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ const MAPPED: Seen = Seen {
     above: None,
 };
 
-fn judge(seen: Seen) -> Judged {
+fn judge(seen: Seen) -> JudgedLayout {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     lab.fact(disk, keys::READ_AHEAD, Bytes(seen.read_ahead));
@@ -138,7 +138,7 @@ fn read_ahead_off() {
 }
 
 /// 100 reads of those, and many writes.
-fn judge_with_writes(seen: Seen) -> Judged {
+fn judge_with_writes(seen: Seen) -> JudgedLayout {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     lab.fact(disk, keys::READ_AHEAD, Bytes(seen.read_ahead));

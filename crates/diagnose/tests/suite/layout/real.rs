@@ -7,7 +7,7 @@ use plumb_stack::dump::{self, Input};
 use plumb_stack::{Builder, Stack};
 use plumb_testkit::require;
 
-use crate::layout::lab::Judged;
+use crate::layout::lab::JudgedLayout;
 
 /// Everything of the host in `solaris-svm` that holds anything.
 fn host() -> Stack {
@@ -40,7 +40,7 @@ fn host() -> Stack {
 #[test]
 fn a_host_with_soft_partitions() {
     require!(RealTraces);
-    let judged = Judged {
+    let judged = JudgedLayout {
         diagnosis: diagnose(&host(), &Known::default(), None),
     };
     assert_eq!(judged.found_on("misaligned-partition").len(), 25);

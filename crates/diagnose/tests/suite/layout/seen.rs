@@ -14,7 +14,7 @@ use plumb_stack::{CellKind, Kind};
 use plumb_trace::{Layer, Op};
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, kernel, number};
+use crate::layout::lab::{JudgedLayout, Lab, kernel, number};
 
 const OFF: &str = "misaligned-partition";
 const IO: &str = "misaligned-io";
@@ -65,10 +65,10 @@ fn watched(lab: &mut Lab) {
     });
 }
 
-fn joined(lab: Lab, given: &[Grid], check: impl FnOnce(&Judged, &Joined<'_>)) {
+fn joined(lab: Lab, given: &[Grid], check: impl FnOnce(&JudgedLayout, &Joined<'_>)) {
     let stack = lab.builder.finish();
     let mut joined = join(&stack, &lab.known, Some(&lab.profiles), given);
-    let judged = Judged {
+    let judged = JudgedLayout {
         diagnosis: std::mem::take(&mut joined.diagnosis),
     };
     check(&judged, &joined);
@@ -379,7 +379,7 @@ fn a_volume_with_counted_io_is_reported_once() {
 /// I/O are judged by the stack's grids of their disk, and no statement of a virtual disk makes them right.
 #[test]
 fn grids_come_from_the_stack() {
-    let judge = |kind: Kind, given: &[Grid], check: &dyn Fn(&Judged, (Grid, GridSource))| {
+    let judge = |kind: Kind, given: &[Grid], check: &dyn Fn(&JudgedLayout, (Grid, GridSource))| {
         let mut lab = Lab::default();
         let disk = lab.node(kind, "sda");
         lab.grid(disk, CellKind::PhysicalBlock, 16 << 10, 512, kernel());

@@ -8,7 +8,7 @@ use plumb_stack::{CellKind, Kind, NodeId};
 use plumb_testkit::soft_partitions::LISTING;
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, kernel, number};
+use crate::layout::lab::{JudgedLayout, Lab, kernel, number};
 
 const RULE: &str = "soft-partition-drift";
 
@@ -40,7 +40,7 @@ fn the_listing_of_the_paper() {
 }
 
 /// Metadevices of the paper's example: the first is where the user put it, the second where metainit did.
-fn on_stripe(offsets: &[(&str, u64, u64)]) -> Judged {
+fn on_stripe(offsets: &[(&str, u64, u64)]) -> JudgedLayout {
     let mut lab = Lab::default();
     let disks = ["c3t1d0s7", "c5t1d0s7"].map(|name| lab.bare(name));
     let d10 = lab.stripe("d10", 256 << 10, &disks);
@@ -142,7 +142,7 @@ fn unknown_where_the_unit_is_not_one() {
 }
 
 /// A host with a total number of metadevices, as soft partitions on one slice.
-fn with_metadevices(count: u64, nmd: Option<u64>) -> Judged {
+fn with_metadevices(count: u64, nmd: Option<u64>) -> JudgedLayout {
     let mut lab = Lab::default();
     let disk = lab.bare("c0t0d0s0");
     for at in 0..count {

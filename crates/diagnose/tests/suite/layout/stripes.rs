@@ -12,7 +12,7 @@ use plumb_stack::{GridDoubt, Obstacle};
 use plumb_trace::Op;
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, kernel, number};
+use crate::layout::lab::{JudgedLayout, Lab, kernel, number};
 
 /// The size that is taken where nothing states one.
 const ASSUMED: IoSize = IoSize {
@@ -29,7 +29,7 @@ fn volume(lab: &mut Lab, chunk: u64, members: usize, start: u64) -> NodeId {
     lab.runs(Kind::SoftPartition, "d11", &[(stripe, start, 1 << 21)])
 }
 
-fn judge_volume(chunk: u64, start: u64, page: Option<u64>) -> Judged {
+fn judge_volume(chunk: u64, start: u64, page: Option<u64>) -> JudgedLayout {
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
     volume(&mut lab, chunk, 2, start);
@@ -280,7 +280,7 @@ fn stripes_are_narrow_for_the_observed_io() {
     assert_eq!(number(judged.finding("narrow-stripe"), "io.bytes"), 32768.0);
 }
 
-fn on_array(chunk: u64, segment: Option<u64>, known: Option<u64>) -> Judged {
+fn on_array(chunk: u64, segment: Option<u64>, known: Option<u64>) -> JudgedLayout {
     let mut lab = Lab::default();
     lab.known.segment = known.map(Bytes);
     let luns = ["c5t0d0", "c5t1d0"].map(|name| lab.disk(name, 512, 0));
@@ -455,7 +455,7 @@ fn software_stripe_on_hardware_raid() {
     assert_eq!(*modelled(None).unknown(rule), Reason::DriveOrLun { device });
 }
 
-fn file_system(kind: &str, unit: Option<u64>, width: Option<u64>) -> Judged {
+fn file_system(kind: &str, unit: Option<u64>, width: Option<u64>) -> JudgedLayout {
     let mut lab = Lab::default();
     let disks: Vec<(NodeId, u64)> = (0..4)
         .map(|at| (lab.disk(&format!("sd{at}"), 512, 0), 0))

@@ -9,7 +9,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId};
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, kernel, number};
+use crate::layout::lab::{JudgedLayout, Lab, kernel, number};
 
 const RULE: &str = "misstated-grid";
 
@@ -37,7 +37,7 @@ fn show(
 }
 
 /// On a drive of 4 KiB blocks, in a partition from `start` on.
-fn exported(start: u64, logical: u64, physical: (u64, u64), backstore: &str) -> Judged {
+fn exported(start: u64, logical: u64, physical: (u64, u64), backstore: &str) -> JudgedLayout {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     lab.grid(disk, CellKind::LogicalBlock, 512, 0, kernel());

@@ -11,9 +11,9 @@ use plumb_stack::{GridDoubt, Obstacle};
 use plumb_trace::{Layer, Op};
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, kernel, number};
+use crate::layout::lab::{JudgedLayout, Lab, kernel, number};
 
-fn on_flash(unit: u64, source: Source, page: Option<u64>, ashift: Option<u64>) -> Judged {
+fn on_flash(unit: u64, source: Source, page: Option<u64>, ashift: Option<u64>) -> JudgedLayout {
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
     let disk = lab.disk("nvme0n1", 4096, 0);
@@ -75,7 +75,7 @@ fn preferred_sizes_of_a_drive_are_notes() {
     );
 }
 
-fn hinting(optimal: u64, physical: u64) -> Judged {
+fn hinting(optimal: u64, physical: u64) -> JudgedLayout {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", physical, 0);
     lab.grid(disk, CellKind::OptimalIo, optimal, 0, kernel());
@@ -183,7 +183,7 @@ struct Queue {
     is_rotational: Option<bool>,
 }
 
-fn queue(queue: Queue) -> Judged {
+fn queue(queue: Queue) -> JudgedLayout {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     for (key, value) in [
@@ -213,12 +213,12 @@ fn queue_setting() {
         Severity::Warning,
         "64 MiB of the field report"
     );
-    let better = |judged: &Judged| match facts!(judged.finding(rule), QueueSetting).settings[0] {
-        BadSetting::ReadAhead { better_bytes, .. } | BadSetting::Request { better_bytes, .. } => {
-            better_bytes
-        }
-        BadSetting::Scheduler { .. } => panic!("a size"),
-    };
+    let better =
+        |judged: &JudgedLayout| match facts!(judged.finding(rule), QueueSetting).settings[0] {
+            BadSetting::ReadAhead { better_bytes, .. }
+            | BadSetting::Request { better_bytes, .. } => better_bytes,
+            BadSetting::Scheduler { .. } => panic!("a size"),
+        };
     assert_eq!(better(&ahead), Bytes(128 << 10), "as the kernel has it");
     assert!(
         queue(Queue {
@@ -308,7 +308,7 @@ fn queue_setting() {
     );
 }
 
-fn kept_in(key: FactKey<Bytes>, record: u64, page: Option<u64>) -> Judged {
+fn kept_in(key: FactKey<Bytes>, record: u64, page: Option<u64>) -> JudgedLayout {
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
     let disk = lab.disk("sda", 4096, 0);

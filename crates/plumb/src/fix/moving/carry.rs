@@ -423,7 +423,7 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
 
 /// That the disk which was opened to be written to is the one that was checked: a node can lead elsewhere by now.
 fn still_checked(prepared: &Prepared, subject: &Subject) -> Result<(), Failure> {
-    let attachment = Attachment::of(&subject.disk);
+    let attachment = Attachment::of_disk(&subject.disk);
     let same = prepared
         .planned
         .must_be_same_disk(attachment, &subject.here.identity());

@@ -69,7 +69,7 @@ impl Host for SystemHost<'_> {
     }
 
     fn attachment(&self) -> Option<Attachment> {
-        Attachment::of(&self.subject.disk)
+        Attachment::of_disk(&self.subject.disk)
     }
 
     fn disks(&self) -> Vec<String> {

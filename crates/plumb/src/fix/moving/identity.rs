@@ -84,7 +84,7 @@ pub fn current_disk<'a>(
         subject.device(),
         subject.here.identity(),
         label,
-        Attachment::of(&subject.disk),
+        Attachment::of_disk(&subject.disk),
     );
     CurrentDisk {
         words,

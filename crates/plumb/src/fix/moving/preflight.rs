@@ -122,7 +122,7 @@ impl Prepared {
             ignores_marks: ignores_marks(&subject, args.act.ignore_marker.as_deref())?,
             is_preview: args.act.yes.is_none(),
         };
-        let survey = Survey::of(&raw, &host, number, mode);
+        let survey = Survey::of_partition(&raw, &host, number, mode);
         let survey = survey.map_err(|refusal| refused.failure(refusal))?;
         let label = survey.label().clone();
         let part = survey.part().clone();

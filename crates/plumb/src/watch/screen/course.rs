@@ -168,7 +168,7 @@ pub(super) struct Course {
 
 /// The part of a course that a graph shows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct CoursePart {
     /// Columns of the graph.
     pub(super) width: usize,
     /// Intervals of a column.
@@ -201,12 +201,12 @@ impl Course {
     }
 
     /// Columns of several intervals each, the newest last.
-    pub(super) fn columns(&self, part: Part) -> Vec<Moment> {
+    pub(super) fn columns(&self, part: CoursePart) -> Vec<Moment> {
         self.sums(part, Moment::add)
     }
 
     /// I/O a second in each column of [`Course::columns`].
-    pub(super) fn rates(&self, part: Part) -> Vec<f64> {
+    pub(super) fn rates(&self, part: CoursePart) -> Vec<f64> {
         let sums = self.sums(part, |(ios, seconds): &mut (u64, f64), moment| {
             *ios += moment.ios;
             *seconds += moment.seconds;
@@ -217,7 +217,7 @@ impl Course {
     }
 
     /// The sum of each column. Columns begin at fixed intervals: a column does not change any more once it is full.
-    fn sums<T: Default>(&self, part: Part, add: impl Fn(&mut T, &Moment)) -> Vec<T> {
+    fn sums<T: Default>(&self, part: CoursePart, add: impl Fn(&mut T, &Moment)) -> Vec<T> {
         let shown = self.moments.len().saturating_sub(part.behind);
         // The number of the first interval that is kept, of all since the beginning.
         let first = part.seen.saturating_sub(self.moments.len());
@@ -294,7 +294,7 @@ mod tests {
             course.push(Moment::new(&profile(0, ios), 1.0, &Grid::ASSUMED));
         }
         let ios = |width, zoom, behind| -> Vec<u64> {
-            let columns = course.columns(Part {
+            let columns = course.columns(CoursePart {
                 width,
                 zoom,
                 behind,

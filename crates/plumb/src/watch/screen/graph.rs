@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::Screen;
-use super::course::{Moment, Part};
+use super::course::{CoursePart, Moment};
 
 /// Columns of the name and the scale of a graph.
 pub(super) const SCALE: u16 = 17;
@@ -140,8 +140,8 @@ impl Screen {
     }
 
     /// The part of every course that is shown.
-    fn part(&self, width: usize) -> Part {
-        Part {
+    fn part(&self, width: usize) -> CoursePart {
+        CoursePart {
             width,
             zoom: self.zoom,
             behind: self.back,

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use super::*;
-use crate::common::exposition::{self, Series};
+use crate::common::exposition::{self, Samples};
 
 /// An agent on a loop device whose sectors have 512 bytes.
 struct Metered {
@@ -50,7 +50,7 @@ impl Metered {
         get(self.address, path, accept)
     }
 
-    fn series(&self) -> Series {
+    fn series(&self) -> Samples {
         let (head, text) = self.get("/metrics", "");
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         exposition::check_by_promtool(&text);
@@ -58,7 +58,7 @@ impl Metered {
     }
 
     /// A counter of reads of the device.
-    fn reads(&self, series: &Series, name: &str) -> f64 {
+    fn reads(&self, series: &Samples, name: &str) -> f64 {
         let labels = [("device", self.disk.name()), ("op", "read".to_owned())];
         let labels = labels
             .each_ref()
@@ -67,8 +67,8 @@ impl Metered {
     }
 
     /// The series once these reads are counted.
-    fn series_with(&self, reads: f64) -> Series {
-        let mut series = Series::new();
+    fn series_with(&self, reads: f64) -> Samples {
+        let mut series = Samples::new();
         wait::until("the reads in the metrics", LIMIT, || {
             series = self.series();
             self.reads(&series, "plumb_ios_total") >= reads

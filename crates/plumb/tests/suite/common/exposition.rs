@@ -32,12 +32,12 @@ fn label(rest: &str) -> (String, String, &str) {
 }
 
 /// Values by name and labels.
-pub type Series = BTreeMap<(String, BTreeMap<String, String>), f64>;
+pub type Samples = BTreeMap<(String, BTreeMap<String, String>), f64>;
 
 /// Metrics by the document of the exposition format: each family once, with HELP and TYPE before its series, no series twice.
-pub fn series(text: &str) -> Series {
+pub fn series(text: &str) -> Samples {
     assert!(text.ends_with('\n'), "the last line has an end");
-    let mut series = Series::new();
+    let mut series = Samples::new();
     let mut families = BTreeSet::new();
     let (mut helped, mut family) = (String::new(), String::new());
     let mut is_histogram = false;
@@ -85,7 +85,7 @@ pub fn series(text: &str) -> Series {
 }
 
 /// The sum of the series of a name with these labels, and perhaps others.
-pub fn sum(series: &Series, name: &str, labels: &[(&str, &str)]) -> f64 {
+pub fn sum(series: &Samples, name: &str, labels: &[(&str, &str)]) -> f64 {
     let is_meant = |known: &BTreeMap<String, String>| {
         labels
             .iter()

@@ -24,11 +24,11 @@ pub struct MoveDisk {
     len_mib: u64,
     files: BTreeMap<String, Vec<u8>>,
     /// If only moves change the disk.
-    kept: Option<Kept>,
+    kept: Option<KeptContent>,
 }
 
 /// All that is on a partition and around it.
-struct Kept {
+struct KeptContent {
     /// Sums of the partition, a MiB each.
     sums: Vec<u32>,
     /// First bytes of the ranges in front of both its places and behind them, with their content: some of it shares
@@ -115,7 +115,7 @@ impl MoveDisk {
         disk.format.make(&disk.node(1));
         disk.fill();
         disk.fill_with(files);
-        disk.kept = Some(Kept {
+        disk.kept = Some(KeptContent {
             sums: disk.sums_at(start),
             around: around.into(),
         });
@@ -323,7 +323,7 @@ impl MoveDisk {
     }
 
     fn assert_bytes_right(&self, start: u64) {
-        let Some(Kept { sums, around }) = &self.kept else {
+        let Some(KeptContent { sums, around }) = &self.kept else {
             return;
         };
         let found = self.sums_at(start);

@@ -54,7 +54,7 @@ fn named_in(bytes: &[u8]) -> BTreeSet<String> {
         .collect()
 }
 
-struct FileSystem {
+struct TestedFileSystem {
     name: &'static str,
     make: &'static [&'static str],
     /// Its type for mount.
@@ -63,17 +63,17 @@ struct FileSystem {
 
 /// As `EXT4` makes it.
 const EXT4_BLOCK: usize = 1024;
-const EXT4: FileSystem = FileSystem {
+const EXT4: TestedFileSystem = TestedFileSystem {
     name: "ext",
     make: &["mkfs.ext4", "-q", "-F", "-b", "1024"],
     kind: "ext4",
 };
-const XFS: FileSystem = FileSystem {
+const XFS: TestedFileSystem = TestedFileSystem {
     name: "xfs",
     make: &["mkfs.xfs", "-q", "-f", "--unsupported"],
     kind: "xfs",
 };
-const NTFS: FileSystem = FileSystem {
+const NTFS: TestedFileSystem = TestedFileSystem {
     name: "ntfs",
     make: &["mkntfs", "-q", "-Q", "-F", "-c", "4096"],
     kind: "ntfs-3g",
@@ -125,7 +125,7 @@ impl Before {
     }
 }
 
-impl FileSystem {
+impl TestedFileSystem {
     /// Makes the file system in a partition and fills it with files.
     fn make(&self, node: &Path, at: &Path) -> Before {
         run(Command::new(self.make[0]).args(&self.make[1..]).arg(node));
@@ -198,7 +198,7 @@ fn plumb(what: &str, journal: &Path) -> Command {
 }
 
 /// Somebody overwrites a block that has arrived and whose source is gone; the window of it is lost, onwards and back.
-fn assert_spoiled_files_are_named(file_system: &FileSystem) {
+fn assert_spoiled_files_are_named(file_system: &TestedFileSystem) {
     for (what, state) in [("resume", "complete"), ("rollback", "rolled back")] {
         let disk = PreflightDisk::gpt(&[PART]);
         let before = file_system.make(&disk.node(1), &disk.at());

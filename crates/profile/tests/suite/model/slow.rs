@@ -105,11 +105,11 @@ fn ordered(events: &[Event]) -> Ordered {
 }
 
 /// Process and thread.
-type Sender = (Option<i32>, Option<i32>);
+type Ids = (Option<i32>, Option<i32>);
 
 /// Time at each depth, by looking between every two instants at which something begins or ends.
 fn in_flight(events: &[Event]) -> InFlight {
-    let flights: Vec<(i64, i64, Option<Sender>)> = events
+    let flights: Vec<(i64, i64, Option<Ids>)> = events
         .iter()
         .filter_map(|event| {
             Some((
@@ -139,7 +139,7 @@ fn in_flight(events: &[Event]) -> InFlight {
         let ns = (pair[1] - pair[0]) as u64;
         sums.depth_ns
             .add(log_linear_index(now().count() as u64), ns);
-        let threads: BTreeSet<Sender> = now().filter_map(|flight| flight.2).collect();
+        let threads: BTreeSet<Ids> = now().filter_map(|flight| flight.2).collect();
         if threads_known_from.is_some_and(|known| pair[0] >= known) {
             sums.threads_ns
                 .add(log_linear_index(threads.len() as u64), ns);
@@ -149,7 +149,7 @@ fn in_flight(events: &[Event]) -> InFlight {
         // A completion at the instant of an issue precedes it; the issue itself counts.
         let others = || flights[..at].iter().filter(|flight| issued.0 < flight.1);
         sums.depth_max = sums.depth_max.max(others().count() as u64 + 1);
-        let threads: BTreeSet<Sender> = others()
+        let threads: BTreeSet<Ids> = others()
             .filter_map(|flight| flight.2)
             .chain(issued.2)
             .collect();

@@ -5,7 +5,7 @@ use plumb_geometry::Bytes;
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::label::{self, LabelRow, PrintedLabel};
-use super::limits::{self, Limits};
+use super::limits::{self, PrintedLimits};
 use super::names;
 use crate::builder::{Builder, device_name};
 use crate::linux::Family;
@@ -24,7 +24,7 @@ struct FdiskDisk {
     label: PrintedLabel,
     size: Option<u64>,
     model: Option<String>,
-    limits: Limits,
+    limits: PrintedLimits,
     /// Names of the columns.
     columns: Vec<String>,
 }
@@ -172,7 +172,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
                 label: PrintedLabel::new(disk, source),
                 size,
                 model: None,
-                limits: Limits::default(),
+                limits: PrintedLimits::default(),
                 columns: Vec::new(),
             };
             if let Some(done) = found.replace(new) {

@@ -14,7 +14,7 @@ use crate::obstacle::GridDoubt;
 
 /// Limits in bytes; `None` where they are not printed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Limits {
+pub(super) struct PrintedLimits {
     pub(super) logical: Option<u64>,
     pub(super) physical: Option<u64>,
     pub(super) minimum_io: Option<u64>,
@@ -31,7 +31,7 @@ pub(super) fn tell(
     builder: &mut Builder,
     node: NodeId,
     family: Family,
-    limits: &Limits,
+    limits: &PrintedLimits,
     source: &Source,
 ) {
     let derived = family.is_stacked().then_some(GridDoubt::Derived);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken, shown};
-use super::limits::{self, Limits};
+use super::limits::{self, PrintedLimits};
 use super::mounts::Mounted;
 use super::names::{self, disk_of, on_linux};
 use super::pending::Stacked;
@@ -298,11 +298,11 @@ fn tell_facts(builder: &mut Builder, device: &Value, node: NodeId, source: &Sour
     }
 }
 
-fn limits_of(device: &Value) -> Limits {
+fn limits_of(device: &Value) -> PrintedLimits {
     let has_discards = number(device, "disc-max").is_some_and(|most| most > 0);
     // Of a disk without zones this column has the boundary that I/O should not cross (chunk_sectors).
     let has_zones = word(device, "zoned").is_some_and(|zoned| zoned != "none");
-    Limits {
+    PrintedLimits {
         logical: number(device, "log-sec"),
         physical: number(device, "phy-sec"),
         minimum_io: number(device, "min-io"),

@@ -5,7 +5,7 @@ use plumb_geometry::Bytes;
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::label::{self, LabelRow, PrintedLabel};
-use super::limits::{self, Limits};
+use super::limits::{self, PrintedLimits};
 use super::names;
 use crate::builder::{Builder, device_name};
 use crate::linux::Family;
@@ -48,7 +48,7 @@ struct PartedLabel {
     tool: &'static str,
     label: PrintedLabel,
     size: Option<Position>,
-    limits: Limits,
+    limits: PrintedLimits,
 }
 
 impl PartedLabel {
@@ -64,7 +64,7 @@ impl PartedLabel {
             tool,
             label,
             size: position(size),
-            limits: Limits::default(),
+            limits: PrintedLimits::default(),
         }
     }
 

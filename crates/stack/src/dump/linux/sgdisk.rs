@@ -5,7 +5,7 @@ use plumb_geometry::Bytes;
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::label::{self, LabelRow, PrintedLabel};
-use super::limits::{self, Limits};
+use super::limits::{self, PrintedLimits};
 use super::names;
 use crate::builder::{Builder, device_name};
 use crate::linux::Family;
@@ -53,7 +53,7 @@ fn row(line: &str) -> Option<(u32, u64, u64)> {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut found: Option<(PrintedLabel, u64, Limits)> = None;
+    let mut found: Option<(PrintedLabel, u64, PrintedLimits)> = None;
     let mut is_table = false;
     for (line, text) in lines(input) {
         let source = input.source(FORMAT.tool, line);
@@ -65,7 +65,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
                 kind: Some("gpt".to_owned()),
                 ..PrintedLabel::new(disk, source)
             };
-            found = Some((label, size, Limits::default()));
+            found = Some((label, size, PrintedLimits::default()));
         } else if let (Some((label, _, limits)), Some((logical, physical))) =
             (&mut found, sectors(text))
         {
@@ -97,7 +97,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     )
 }
 
-fn finish(builder: &mut Builder, found: Option<(PrintedLabel, u64, Limits)>) {
+fn finish(builder: &mut Builder, found: Option<(PrintedLabel, u64, PrintedLimits)>) {
     let Some((label, size, limits)) = found else {
         return;
     };

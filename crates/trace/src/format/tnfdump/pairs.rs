@@ -18,7 +18,7 @@ pub struct Awaited {
     pub block: u64,
 }
 
-struct Waiting {
+struct StartedIo {
     event: Event,
     done: bool,
 }
@@ -26,7 +26,7 @@ struct Waiting {
 /// The starts, oldest first, and the position of each buffer's.
 #[derive(Default)]
 pub struct Pairs {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<StartedIo>,
     /// Number of the oldest start.
     first: u64,
     by_buf: FxHashMap<u64, (u64, Awaited)>,
@@ -36,7 +36,7 @@ impl Pairs {
     /// Takes a start in; without `awaited` it has no end to wait for.
     pub fn start(&mut self, event: Event, awaited: Option<Awaited>, sink: &mut Sink) {
         let number = self.first + self.waiting.len() as u64;
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(StartedIo {
             event,
             done: awaited.is_none(),
         });
@@ -92,7 +92,7 @@ impl Pairs {
         self.by_buf.clear();
     }
 
-    fn at(&mut self, number: u64) -> Option<&mut Waiting> {
+    fn at(&mut self, number: u64) -> Option<&mut StartedIo> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.waiting.get_mut(index)
     }
