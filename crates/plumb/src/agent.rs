@@ -35,12 +35,14 @@ use crate::{output, privilege};
 mod config;
 pub mod judge;
 mod log;
+mod notify;
 mod publish;
 mod survey;
 
 use config::AgentConfig;
 use judge::{Change, Judge};
 use log::ChangeLog;
+use notify::Notifier;
 use publish::Board;
 use survey::SurveyFile;
 
@@ -101,6 +103,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
         log: ChangeLog::open(),
+        notifier: Notifier::start(&config.receivers, crate::this_run::host()),
         board,
     };
     agent.report(&mut writer);
@@ -147,6 +150,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         if reload.swap(false, Ordering::Relaxed) {
             let (taken, accepted) = read_again(args, config, &mut writer);
             config = taken;
+            agent.notify(&config);
             agent.board.set_interval(config.interval);
             if let Some(accepted) = accepted {
                 agent.accept(accepted);
@@ -156,6 +160,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             tell_systemd(&[NotifyState::Watchdog]);
         }
     }
+    agent.notifier.end();
     match agent.fault {
         None => Ok(Exit::Clean),
         Some(fault) => Err(Failure::unknown(format!(
@@ -163,6 +168,15 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         ))),
     }
 }
+
+/// For an agent that posts to a webhook.
+const WEBHOOK: &str = "
+# With this webhook the unit needs a drop-in (systemctl edit plumb-agent):
+#
+# [Service]
+# PrivateNetwork=no
+# RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+";
 
 /// For an agent that opens its socket itself.
 const NETWORK: &str = "
@@ -178,8 +192,11 @@ const NETWORK: &str = "
 /// The configuration, and the drop-in that the unit needs for it.
 fn checked(config: &AgentConfig) -> String {
     let mut text = config.text();
-    if config.listen.is_some() {
-        text += NETWORK;
+    match &config.receivers.webhook {
+        // It needs more than the address, so that its drop-in serves both.
+        Some(_) => text += WEBHOOK,
+        None if config.listen.is_some() => text += NETWORK,
+        None => {}
     }
     if config.state_dir == Path::new(STATE_DIR) {
         return text;
@@ -327,6 +344,7 @@ struct RunningAgent {
     judge: Judge,
     survey: SurveyFile,
     log: ChangeLog,
+    notifier: Notifier,
     board: Board,
 }
 
@@ -376,6 +394,17 @@ impl RunningAgent {
         self.board.set_devices();
     }
 
+    /// Starts other receivers if the configuration names others.
+    fn notify(&mut self, config: &AgentConfig) {
+        if config.receivers != *self.notifier.receivers() {
+            let host = crate::this_run::host();
+            let before =
+                std::mem::replace(&mut self.notifier, Notifier::start(&config.receivers, host));
+            // The last deliveries may take seconds, in which the counts have to be read.
+            std::thread::spawn(|| before.end());
+        }
+    }
+
     /// Judges the layout by a survey that is new.
     fn survey(&mut self, writer: &mut Writer, path: &Path, at_ns: i64) {
         let survey = match self.survey.read_new(path) {
@@ -401,6 +430,8 @@ impl RunningAgent {
     /// Logs a change of a finding, and notes it for the history.
     fn note(&self, writer: &mut Writer, at_ns: i64, change: &Change) {
         self.log.note(change);
+        self.notifier
+            .note(change, &crate::history::span::time_words(at_ns));
         if let Some((key, step)) = change.step() {
             writer.note_finding(at_ns, key, step);
         }

@@ -164,6 +164,23 @@ impl<'a> ConfigText<'a> {
         read.ok_or_else(|| self.wrong_type(value, expected))
     }
 
+    /// The words of a list of texts.
+    ///
+    /// # Errors
+    /// If the value is no list of texts, or `is_fitting` refuses the words.
+    pub fn words(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        expected: &str,
+        is_fitting: impl Fn(&[String]) -> bool,
+    ) -> Result<Vec<String>, ConfigError> {
+        let word = |word: &Spanned<DeValue<'_>>| word.get_ref().as_str().map(str::to_owned);
+        let list = value.get_ref().as_array();
+        let words = list.and_then(|list| list.iter().map(word).collect::<Option<Vec<_>>>());
+        let words = words.filter(|words| is_fitting(words));
+        words.ok_or_else(|| self.wrong_type(value, expected))
+    }
+
     fn line(&self, start: usize) -> usize {
         let before = self.text.get(..start).unwrap_or_default();
         before.matches('\n').count() + 1

@@ -61,6 +61,49 @@ pub fn finding_change(change: FindingChange, finding: &Finding) -> String {
     }
 }
 
+/// A change of a finding for a receiver of notifications.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct FindingMessage<'a> {
+    /// Version of the program.
+    pub version: &'a str,
+    /// The host; none if the kernel does not tell.
+    pub host: Option<&'a str>,
+    /// Moment of the change, UTC.
+    pub time: &'a str,
+    /// The kind of change.
+    pub change: FindingChange,
+    /// WWN, serial number or UUID of the device; a name without them.
+    pub identity: &'a str,
+    /// The address of instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runbook_url: Option<&'a str>,
+    /// The finding; one that is gone as it was last.
+    #[serde(skip)]
+    pub finding: &'a Finding,
+}
+
+/// The document of a notification, in one line with its end.
+#[must_use]
+pub fn finding_message(message: &FindingMessage<'_>) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: &'static str,
+        #[serde(flatten)]
+        change: &'a FindingMessage<'a>,
+        message: String,
+        finding: json::FindingOut<'a>,
+    }
+    let document = Document {
+        schema: "plumb.finding-change/1",
+        change: message,
+        message: finding_change(message.change, message.finding),
+        finding: json::finding(message.finding),
+    };
+    let mut line = serde_json::to_string(&document).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
 /// A device with a history.
 #[derive(Clone, Debug, Serialize)]
 pub struct HistoryDevice {

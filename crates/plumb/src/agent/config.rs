@@ -9,6 +9,7 @@ use std::time::Duration;
 use plumb_geometry::{Bytes, parse_size};
 use plumb_history::{Settings, Tier};
 
+use super::notify::{Receivers, Webhook, runbook_url};
 use crate::cli::{Agent, STATE_DIR};
 use crate::config::{ConfigError, ConfigText, is_there, read_text};
 use crate::failure::Failure;
@@ -21,7 +22,7 @@ pub const PATH: &str = "/etc/plumb/agent.toml";
 const SURVEY: &str = "/run/plumb-survey/check.json";
 
 /// Keys of the file, in the order of the documentation.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 12] = [
     "state_dir",
     "listen",
     "survey",
@@ -31,6 +32,9 @@ const KEYS: [&str; 9] = [
     "keep_5_minutes",
     "keep_hours",
     "keep_days",
+    "command",
+    "webhook",
+    "runbook_url",
 ];
 
 /// Longest time between two readings: counters of a device that goes away are lost with it.
@@ -60,6 +64,8 @@ pub struct AgentConfig {
     pub judge_every: Duration,
     /// The bounds of the history.
     pub history: Settings,
+    /// The receivers of notifications.
+    pub receivers: Receivers,
 }
 
 impl Default for AgentConfig {
@@ -71,6 +77,7 @@ impl Default for AgentConfig {
             interval: Duration::from_secs(10),
             judge_every: Duration::from_secs(300),
             history: Settings::default(),
+            receivers: Receivers::default(),
         }
     }
 }
@@ -144,6 +151,29 @@ impl AgentConfig {
                         source.read(value, expected, |text| bytes(text).filter(is_fitting))?;
                     continue;
                 }
+                "command" => {
+                    let expected = "a program by its whole path with its arguments, such as [\"/usr/local/bin/page\", \"storage\"]";
+                    let is_fitting = |words: &[String]| {
+                        words
+                            .first()
+                            .is_some_and(|program| whole_path(program).is_some())
+                            && !words.iter().any(|word| word.contains('\0'))
+                    };
+                    config.receivers.command = source.words(value, expected, is_fitting)?;
+                    continue;
+                }
+                "webhook" => {
+                    let expected = "an address such as \"http://127.0.0.1:9093/hook\"; for https set `command` to a program such as curl";
+                    config.receivers.webhook =
+                        Some(source.read(value, expected, Webhook::from_url)?);
+                    continue;
+                }
+                "runbook_url" => {
+                    let expected = "an address such as \"https://wiki.example.org/plumb/{rule}\"";
+                    config.receivers.runbook_url =
+                        Some(source.read(value, expected, runbook_url)?);
+                    continue;
+                }
                 "keep_5_minutes" => Tier::FiveMinutes,
                 "keep_hours" => Tier::Hour,
                 "keep_days" => Tier::Day,
@@ -172,10 +202,20 @@ impl AgentConfig {
             ("keep_hours", keep(Tier::Hour)),
             ("keep_days", keep(Tier::Day)),
         ];
-        lines
+        let webhook = self.receivers.webhook.as_ref();
+        let webhook = webhook.map(|webhook| ("webhook", webhook.url.clone()));
+        let runbook_url = self.receivers.runbook_url.clone();
+        let lines = lines
             .into_iter()
             .chain(listen)
-            .map(|(key, value)| format!("{key} = {}\n", serde_json::Value::from(value)))
+            .chain(webhook)
+            .chain(runbook_url.map(|url| ("runbook_url", url)))
+            .map(|(key, value)| (key, serde_json::Value::from(value)));
+        let command = Some(&self.receivers.command).filter(|words| !words.is_empty());
+        let command = command.map(|words| ("command", serde_json::Value::from(words.as_slice())));
+        lines
+            .chain(command)
+            .map(|(key, value)| format!("{key} = {value}\n"))
             .collect()
     }
 }
@@ -218,7 +258,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read() {
-        let text = "state_dir = \"/srv/plumb\"\nsurvey = \"/srv/check.json\"\ninterval = \"5s\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n";
+        let text = "state_dir = \"/srv/plumb\"\nsurvey = \"/srv/check.json\"\ninterval = \"5s\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n\
+                    command = [\"/bin/page\", \"a \\\"b\\\"\"]\nwebhook = \"http://[::1]:9/hook?a=b\"\nrunbook_url = \"https://wiki.example.org/{rule}\"\n";
         let config = AgentConfig::parse("agent.toml", text).expect("a file without mistakes");
         assert_eq!(config.state_dir, Path::new("/srv/plumb"));
         assert_eq!(config.survey, Path::new("/srv/check.json"));
@@ -237,7 +278,7 @@ mod tests {
             (
                 "\nintervall = \"5s\"",
                 "a:2: found key `intervall`, expected one of state_dir, listen, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
-                 keep_days; did you mean `interval`?",
+                 keep_days, command, webhook, runbook_url; did you mean `interval`?",
             ),
             (
                 "interval = \"5min\"",
@@ -258,6 +299,23 @@ mod tests {
             (
                 "history_max = \"1m\"",
                 "a:1: found `\"1m\"`, expected a size of \"64m\" or more",
+            ),
+            (
+                "command = \"/bin/true\"",
+                "a:1: found `\"/bin/true\"`, expected a program by its whole path with its arguments, such as [\"/usr/local/bin/page\", \"storage\"]",
+            ),
+            (
+                "command = [\"page\"]",
+                "a:1: found `[\"page\"]`, expected a program by its whole path with its arguments, such as [\"/usr/local/bin/page\", \"storage\"]",
+            ),
+            (
+                "webhook = \"https://127.0.0.1/hook\"",
+                "a:1: found `\"https://127.0.0.1/hook\"`, expected an address such as \"http://127.0.0.1:9093/hook\"; for https set `command` to a \
+                 program such as curl",
+            ),
+            (
+                "runbook_url = \"misaligned-io.md\"",
+                "a:1: found `\"misaligned-io.md\"`, expected an address such as \"https://wiki.example.org/plumb/{rule}\"",
             ),
             (
                 "keep_days = \"2y\"",
@@ -289,12 +347,16 @@ mod tests {
                     .any(|key| line.starts_with(&format!("{key} = ")))
             })
             .collect();
-        // Only the address has no default: the file has an example.
-        assert_eq!(shown.len() + 1, KEYS.len(), "{packaged}");
+        // Some keys have no default: the file has an example of each.
+        let examples = packaged
+            .lines()
+            .filter_map(|line| line.strip_prefix("# For example: "));
+        let examples: Vec<&str> = examples.collect();
+        assert_eq!(shown.len() + examples.len(), KEYS.len(), "{packaged}");
         assert_eq!(AgentConfig::parse("shown", &shown.join("\n")), Ok(default));
-        let mut lines = packaged.lines();
-        let example = lines.find_map(|line| line.strip_prefix("# For example: "));
-        let example = AgentConfig::parse("example", example.expect("an example"));
-        assert!(example.expect("a file without mistakes").listen.is_some());
+        let example = AgentConfig::parse("examples", &examples.join("\n"));
+        let example = example.expect("a file without mistakes");
+        assert!(example.listen.is_some() && example.receivers.webhook.is_some());
+        assert!(!example.receivers.command.is_empty() && example.receivers.runbook_url.is_some());
     }
 }

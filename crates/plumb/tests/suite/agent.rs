@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::attached::await_programs;
 use crate::common::direct::DirectReader;
+use crate::common::schema::Schema;
 use crate::common::{Folder, Ran, copy_program, plumb};
 
 mod metrics;
@@ -97,8 +98,9 @@ fn a_configuration_is_checked() {
 /// A configuration with a store in a folder, readings each second, and these keys; FOLDER in them is the folder.
 fn configured(folder: &Folder, keys: &str) -> PathBuf {
     let text = format!("state_dir = \"FOLDER/store\"\ninterval = \"1s\"\n{keys}");
-    let text = text.replace("FOLDER", &folder.path("").display().to_string());
-    folder.file("agent.toml", text.replace("//", "/"))
+    let path = folder.path("").display().to_string();
+    let text = text.replace("FOLDER", path.trim_end_matches('/'));
+    folder.file("agent.toml", text)
 }
 
 /// An agent whose messages go to a file, and whose states go to a socket.
@@ -423,7 +425,67 @@ fn changes_of_the_host_are_stored() {
     );
 }
 
-/// A partition that begins off the grid is in the log once, and so is its end; the history has both.
+/// A service that takes notifications until one has these words, and returns them.
+fn webhook(last: &'static str) -> (String, std::thread::JoinHandle<String>) {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let work = move || {
+        let mut taken = String::new();
+        while !taken.contains(last) {
+            let (stream, _) = listener.accept().expect("a client");
+            let mut reader = BufReader::new(stream);
+            let mut len = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).expect("a line");
+                if let Some(value) = line.strip_prefix("Content-Length: ") {
+                    len = value.trim_end().parse().expect("a length");
+                }
+                if line.trim_end().is_empty() {
+                    break;
+                }
+            }
+            let body = reader.by_ref().take(len);
+            taken += &std::io::read_to_string(body).expect("a body");
+            let answer = b"HTTP/1.1 200 OK\r\n\r\n";
+            reader.get_mut().write_all(answer).expect("an answer");
+        }
+        taken
+    };
+    (format!("http://{address}/hook"), std::thread::spawn(work))
+}
+
+/// The command and the webhook get the same notifications, as the schema promises them.
+fn check_notifications(got: &str, posted: &str, disk: &LoopDevice) {
+    assert_eq!(got, posted);
+    let schema = Schema::read("finding-change");
+    let documents: Vec<serde_json::Value> = got
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    for document in &documents {
+        assert_eq!(schema.faults(document), Vec::<String>::new());
+    }
+    // The disk below may have findings of its own.
+    let of_rule =
+        |document: &&serde_json::Value| document["finding"]["rule"] == "misaligned-partition";
+    let documents: Vec<&serde_json::Value> = documents.iter().filter(of_rule).collect();
+    for document in &documents {
+        let device = format!("{}p1", disk.name());
+        assert_eq!(document["finding"]["target"]["device"], device.as_str());
+        let url = "https://wiki.example.org/misaligned-partition";
+        assert_eq!(document["runbook_url"], url);
+    }
+    let changes: Vec<&str> = documents
+        .iter()
+        .map(|document| document["change"].as_str().expect("a word"))
+        .collect();
+    assert_eq!(changes, ["appeared", "gone"]);
+}
+
+/// A partition that begins off the grid is in the log once, and so is its end; the history has both, and so have the receivers of
+/// notifications.
 #[test]
 fn a_survey_is_judged() {
     require!(Bpf, Loop, Root, Tool("setpriv"), Tool("sfdisk"));
@@ -440,7 +502,12 @@ fn a_survey_is_judged() {
     };
     partition(63);
     let surveyed = folder.path("check.json");
-    let file = configured(&folder, "survey = \"FOLDER/check.json\"\n");
+    let (url, posted) = webhook("misaligned-partition is gone");
+    let keys = format!(
+        "survey = \"FOLDER/check.json\"\nwebhook = \"{url}\"\nrunbook_url = \"https://wiki.example.org/{{rule}}\"\n\
+         command = [\"/bin/sh\", \"-c\", \"cat >>FOLDER/got; echo $PLUMB_CHANGE $PLUMB_RULE >>FOLDER/words\"]\n"
+    );
+    let file = configured(&folder, &keys);
     let service = Service::ready(&folder, &file);
     survey(&surveyed, &disk);
     service.says(&format!(
@@ -464,6 +531,16 @@ fn a_survey_is_judged() {
         .lines()
         .filter(|line| line.contains("misaligned-partition"));
     assert_eq!(lines.count(), 2, "{said}");
+    let got = fs::read_to_string(folder.path("got")).expect("the command's file");
+    wait::until("the last notification", LIMIT, || posted.is_finished());
+    let posted = posted.join().expect("the service");
+    check_notifications(&got, &posted, &disk);
+    let words = fs::read_to_string(folder.path("words")).expect("the command's file");
+    let words = words
+        .lines()
+        .filter(|line| line.contains("misaligned-partition"));
+    let expected = ["appeared misaligned-partition", "gone misaligned-partition"];
+    assert_eq!(words.collect::<Vec<_>>(), expected);
 
     let store = folder.path("store").display().to_string();
     let span = format!("{}p1", disk.name());
