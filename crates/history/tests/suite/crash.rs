@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use plumb_history::{Settings, Span, Tier, Writer};
 use plumb_profile::{Profile, Table};
-use plumb_testkit::{Rng, temp_dir};
+use plumb_testkit::{Rng, temp_dir, wait};
 use plumb_trace::Layer;
 
 use crate::support::{BEGIN, DAY, HOUR, SECOND, add, ios, ios_of_tier, is_sound};
 
+/// The store of the child: this test again, which writes until it is killed.
 const FOLDER: &str = "PLUMB_HISTORY_CRASH";
 const IOS: u64 = 7;
 const STEP: i64 = 10 * SECOND;
@@ -38,12 +39,8 @@ fn increment(step: i64) -> (Span, Profile) {
 }
 
 /// The process that is killed: it continues at the end of the store, until the kill.
-#[test]
-fn child_that_writes() {
-    let Some(folder) = std::env::var_os(FOLDER) else {
-        return;
-    };
-    let mut writer = Writer::open(Path::new(&folder), Settings::default()).expect("a store");
+fn write_until_killed(folder: &Path) -> ! {
+    let mut writer = Writer::open(folder, Settings::default()).expect("a store");
     let mut step = ((writer.upto_ns() - BEGIN) / STEP).max(0);
     loop {
         let (span, profile) = increment(step);
@@ -60,7 +57,11 @@ fn child_that_writes() {
 /// Lets a child write some checkpoints, kills it, and returns the last step that it reported.
 fn write_and_kill(folder: &Path, rng: &mut Rng) -> i64 {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["crash::child_that_writes", "--exact", "--nocapture"])
+        .args([
+            "--exact",
+            "crash::a_killed_writer_loses_at_most_a_minute",
+            "--nocapture",
+        ])
         .env(FOLDER, folder)
         .stdout(Stdio::piped())
         .spawn()
@@ -81,12 +82,15 @@ fn write_and_kill(folder: &Path, rng: &mut Rng) -> i64 {
     // The kill meets any moment of the next checkpoints.
     std::thread::sleep(Duration::from_micros(rng.below(20_000)));
     child.kill().expect("SIGKILL");
-    child.wait().expect("its end");
+    wait::exit("the killed writer", wait::PATIENCE, &mut child);
     reported
 }
 
 #[test]
 fn a_killed_writer_loses_at_most_a_minute() {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        write_until_killed(Path::new(&folder));
+    }
     let room = temp_dir("crash");
     let mut rng = Rng::new(23);
     let mut before = 0;
