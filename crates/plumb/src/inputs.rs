@@ -248,6 +248,9 @@ mod tests {
         let mut pipe = open(&path, Duration::from_secs(30)).expect("opens");
         pipe.read_to_string(&mut text).expect("reads");
         assert_eq!(text, "onetwo");
-        assert!(writer.wait().expect("the shell").success());
+        assert!(
+            plumb_testkit::wait::exit("the writer", plumb_testkit::wait::PATIENCE, &mut writer)
+                .success()
+        );
     }
 }

@@ -121,6 +121,8 @@ fn id_of(path: &Path) -> Option<FileId> {
 mod tests {
     use std::process::{Command, Stdio};
 
+    use plumb_testkit::wait;
+
     use super::*;
 
     fn sleeping(seconds: &str, file: &Path) -> std::process::Child {
@@ -142,14 +144,11 @@ mod tests {
 
         let mut brief = sleeping("0.1", &path);
         assert_eq!(openers(id), Vec::new());
-        brief.wait().expect("it slept");
+        wait::exit("a brief reader", wait::PATIENCE, &mut brief);
 
         let mut lasting = sleeping("60", &path);
         let told = openers(id);
-        lasting
-            .kill()
-            .and_then(|()| lasting.wait())
-            .expect("it sleeps");
+        wait::killed("sleep", &mut lasting);
         assert_eq!(
             told,
             [Opener {
@@ -176,7 +175,7 @@ mod tests {
             .expect("sleep");
         let writers: Vec<u32> = writers_of_any(&[id]).iter().map(|(_, by)| by.pid).collect();
         for child in [&mut reader, &mut writer] {
-            child.kill().and_then(|()| child.wait()).expect("it sleeps");
+            wait::killed("sleep", child);
         }
         assert_eq!(of_reader, (1, 0));
         assert_eq!(writers, [writer.id()]);

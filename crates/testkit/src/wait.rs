@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Enough for any process that a test starts on a busy machine, but for guests.
 pub const PATIENCE: Duration = Duration::from_secs(600);
+/// Enough for a script that starts guests, on emulated processors.
+pub const GUEST_PATIENCE: Duration = Duration::from_secs(3600);
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// Waits until something holds.
@@ -75,6 +77,17 @@ pub fn exit(what: &str, limit: Duration, child: &mut Child) -> ExitStatus {
     }
 }
 
+/// Kills a process and waits for its end. An I/O that never ends keeps a killed process.
+///
+/// # Panics
+/// If it remains beyond [`PATIENCE`].
+#[track_caller]
+pub fn killed(what: &str, child: &mut Child) -> ExitStatus {
+    let done = child.kill();
+    done.unwrap_or_else(|error| panic!("cannot kill {what}: {error}"));
+    exit(what, PATIENCE, child)
+}
+
 /// Waits for the end of a process and returns the output of its pipes; one that continues is killed.
 ///
 /// # Panics
@@ -126,12 +139,21 @@ pub fn output(what: &str, limit: Duration, mut child: Child) -> Output {
 /// If it cannot be started or does not end.
 #[track_caller]
 pub fn output_of(command: &mut Command) -> Output {
+    output_within(PATIENCE, command)
+}
+
+/// Runs a command to its end, as [`output_of`] does, with another limit.
+///
+/// # Panics
+/// If it cannot be started or does not end.
+#[track_caller]
+pub fn output_within(limit: Duration, command: &mut Command) -> Output {
     let words = format!("{command:?}");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command
         .spawn()
         .unwrap_or_else(|error| panic!("{words}: {error}"));
-    output(&words, PATIENCE, child)
+    output(&words, limit, child)
 }
 
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
@@ -144,6 +166,7 @@ fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
@@ -187,6 +210,21 @@ mod tests {
         });
         assert!(said.contains("the end of the sleeper"), "{said}");
         assert!(child.try_wait().expect("a child").is_some());
+    }
+
+    #[test]
+    fn command_that_never_ends_is_named() {
+        let said = message(|| {
+            output_within(SHORT, &mut shell("echo begun; exec sleep 100"));
+        });
+        assert!(said.contains("in vain for the end of \"sh\""), "{said}");
+    }
+
+    #[test]
+    fn killed_process_has_ended() {
+        let mut child = shell("exec sleep 100").spawn().expect("a shell");
+        let status = killed("the sleeper", &mut child);
+        assert_eq!(status.signal(), Some(9));
     }
 
     #[test]

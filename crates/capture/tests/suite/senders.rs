@@ -367,7 +367,7 @@ fn other_disks_displace_no_sender() {
         .arg(format!("--filename={}", busy.device.path().display())));
     server.go_on();
     for mut reader in readers {
-        assert!(reader.wait().expect("dd").success());
+        assert!(wait::exit("dd", wait::PATIENCE, &mut reader).success());
     }
     let reading = block.read();
     let of_dd = reading.processes.iter().filter(|of| of.comm == "dd");

@@ -71,7 +71,7 @@ fn nothing_is_left_behind() {
     let mut killed = child("kill");
     let instance = instance_of(killed.id());
     assert!(instance.exists());
-    killed.kill().and_then(|()| killed.wait()).expect("its end");
+    wait::killed("a watch", &mut killed);
     let what = format!("{} is removed", instance.display());
     wait::until(&what, LIMIT, || !instance.exists());
     // And should nobody have been left to remove it.

@@ -69,8 +69,7 @@ impl MountedDisk {
         let output = command()
             .args(["diagnose", &name, "--for", "3s", "--grid", "4k", "--json"])
             .output();
-        fio.kill().expect("fio ends");
-        fio.wait().expect("it ends");
+        wait::killed("fio", &mut fio);
         let document: Value =
             serde_json::from_slice(&output.expect("plumb runs").stdout).expect("JSON");
         let findings = document["findings"].as_array().expect("findings").clone();

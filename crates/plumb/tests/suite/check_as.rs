@@ -125,7 +125,7 @@ fn python(script: &str, input: &str) -> Value {
     let mut pipe = child.stdin.take().expect("a pipe");
     pipe.write_all(input.as_bytes()).expect("it reads");
     drop(pipe);
-    let done = child.wait_with_output().expect("it ends");
+    let done = plumb_testkit::wait::output("python3", plumb_testkit::wait::PATIENCE, child);
     assert!(done.status.success(), "python refuses:\n{input}");
     serde_json::from_slice(&done.stdout).expect("JSON")
 }

@@ -456,10 +456,7 @@ fn a_guest_that_runs_here() {
     // Its command line is there as soon as it is started.
     let args = ["check".as_ref(), "--collect".as_ref(), host.as_os_str()];
     let ran = plumb(args);
-    running
-        .kill()
-        .and_then(|()| running.wait())
-        .expect("QEMU ends");
+    plumb_testkit::wait::killed("QEMU", &mut running);
     ran.ends(0);
     for (serial, is_joined) in [("web1-root", true), ("web1-data", false)] {
         let mut guest = lab.host(serial);

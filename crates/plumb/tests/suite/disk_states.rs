@@ -105,7 +105,7 @@ fn each_says_that_a_stopped_disk_is_silent() {
         assert_eq!(said, (Some(1), Some("silent")), "{}", told.command);
     }
     served.server.go_on();
-    assert!(reads.wait().expect("it ends").success());
+    assert!(wait::exit("the reads", wait::PATIENCE, &mut reads).success());
 }
 
 #[test]

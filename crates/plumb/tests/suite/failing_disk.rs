@@ -89,12 +89,16 @@ fn watch_and_record_count_failed_reads() {
     assert_eq!(read_all(disk.path()), 128);
     let mut text = String::from_utf8(first.to_vec()).expect("text");
     out.read_to_string(&mut text).expect("text");
-    assert_eq!(watching.wait().expect("it ends").code(), Some(1), "{text}");
+    assert_eq!(
+        wait::exit("the watch", wait::PATIENCE, &mut watching).code(),
+        Some(1),
+        "{text}"
+    );
     let last = text.lines().last().expect("a line");
     let last: Value = serde_json::from_str(last).expect("a document");
     assert_half_failed(&failing(&last["findings"], &disk.name()));
 
-    let told = recording.wait_with_output().expect("it ends");
+    let told = wait::output("the recording", wait::PATIENCE, recording);
     assert_eq!(told.status.code(), Some(1));
     let told: Value = serde_json::from_slice(&told.stdout).expect("a document");
     assert_half_failed(&failing(&told["findings"], &disk.name()));
@@ -142,7 +146,7 @@ impl Both {
     fn end(self, disk: &str) -> [Value; 2] {
         [self.recording, self.watching].map(|command| {
             interrupt(command.id());
-            let told = command.wait_with_output().expect("it ends");
+            let told = wait::output("a recording or a watch", wait::PATIENCE, command);
             assert_eq!(told.status.code(), Some(1));
             let told = String::from_utf8(told.stdout).expect("text");
             // A recording prints one document, a watch one in each line.
@@ -191,7 +195,7 @@ fn failures_of_earlier_reads_are_counted() {
     let both = Both::begin(&folder, &name);
     served.server.die();
     served.server.go_on();
-    assert!(!reads.wait().expect("it ends").success());
+    assert!(!wait::exit("the reads", wait::PATIENCE, &mut reads).success());
     let told = both.end(&name);
     for ops in &told {
         let [read] = ops.as_array().expect("operations").as_slice() else {
@@ -231,7 +235,7 @@ fn a_recording_without_its_file_names_the_failure() {
     });
     assert_eq!(read_all(disk.path()), 128);
     std::fs::remove_file(&recorded).expect("it is there");
-    let told = recording.wait_with_output().expect("it ends");
+    let told = wait::output("the recording", wait::PATIENCE, recording);
     let said = String::from_utf8_lossy(&told.stderr);
     assert_eq!(told.status.code(), Some(5), "{said}");
     let failure = format!("{} fails I/O: 128 of 256 reads", disk.name());
@@ -262,7 +266,7 @@ fn diagnose_names_the_failure() {
                 std::thread::sleep(std::time::Duration::from_millis(200));
             }
         });
-        let output = child.wait_with_output().expect("it ends");
+        let output = wait::output("plumb", wait::PATIENCE, child);
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         output
     });

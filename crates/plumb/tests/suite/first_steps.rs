@@ -9,13 +9,11 @@ use crate::common::{Folder, plumb};
 
 fn install(args: &[&str]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install");
-    let done = Command::new(script)
-        .args(args)
-        .env_remove("DESTDIR")
-        // The host of the tests may have a journal.
-        .env("PLUMB_FORCE_REMOVE", "1")
-        .output()
-        .expect("a shell");
+    let mut command = Command::new(script);
+    command.args(args).env_remove("DESTDIR");
+    // The host of the tests may have a journal.
+    command.env("PLUMB_FORCE_REMOVE", "1");
+    let done = plumb_testkit::wait::output_of(&mut command);
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{said}");
     String::from_utf8(done.stdout).expect("text")

@@ -91,7 +91,11 @@ impl Checked {
         // A document that is refused early is not read to its end.
         let _ = input.write_all(document.to_string().as_bytes());
         drop(input);
-        Ran::from_output(child.wait_with_output().expect("it ends"))
+        Ran::from_output(plumb_testkit::wait::output(
+            "a check of a document",
+            plumb_testkit::wait::PATIENCE,
+            child,
+        ))
     }
 
     fn write(&self, document: &Value) -> Ran {

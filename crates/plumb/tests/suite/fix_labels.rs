@@ -64,7 +64,11 @@ impl LabelImage {
             .expect("its input")
             .write_all(script.as_bytes())
             .expect("it reads");
-        assert!(child.wait().expect("it ends").success(), "{script}");
+        assert!(
+            plumb_testkit::wait::exit("sfdisk", plumb_testkit::wait::PATIENCE, &mut child)
+                .success(),
+            "{script}"
+        );
     }
 
     /// Start and size of each partition, as sfdisk reads them.

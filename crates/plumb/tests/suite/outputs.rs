@@ -146,7 +146,10 @@ fn a_reader_that_goes_away() {
             .read_to_string(&mut said)
             .expect("text");
         assert_eq!(said, "");
-        assert_eq!(child.wait().expect("ends").code(), Some(1));
+        assert_eq!(
+            plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child).code(),
+            Some(1)
+        );
     }
     let mut child = command()
         .arg("--help")
@@ -157,7 +160,10 @@ fn a_reader_that_goes_away() {
     BufReader::new(child.stdout.take().expect("a pipe"))
         .read_line(&mut line)
         .expect("a line");
-    assert_eq!(child.wait().expect("ends").code(), Some(0));
+    assert_eq!(
+        plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child).code(),
+        Some(0)
+    );
 }
 
 /// Everything but its origin.
@@ -937,7 +943,11 @@ fn a_trace_whose_reader_goes_away() {
             .read_to_string(&mut said)
             .expect("text");
         assert_eq!(
-            (said.as_str(), child.wait().expect("ends").code()),
+            (
+                said.as_str(),
+                plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child)
+                    .code()
+            ),
             ("", Some(0)),
             "{format}"
         );

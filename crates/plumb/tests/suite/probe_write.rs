@@ -160,7 +160,7 @@ fn a_probe_that_is_killed_changes_nothing() {
         let mut running = started(disk.path());
         wait_until(&disk, before + 100);
         run(Command::new("kill").args([&format!("-{signal}"), &running.id().to_string()]));
-        running.wait().expect("it ends");
+        plumb_testkit::wait::exit("a probe", plumb_testkit::wait::PATIENCE, &mut running);
         assert_eq!(disk.changes(), 0, "{signal}: of {} writes", disk.writes());
     }
 }
@@ -223,7 +223,7 @@ fn write_probes_refuse_protected_targets() {
         .expect("sleep");
     let by = format!("is open in process {} (sleep)", other.id());
     let refused = probe_beside_opener(path, &named, &by);
-    other.kill().and_then(|()| other.wait()).expect("it sleeps");
+    plumb_testkit::wait::killed("sleep", &mut other);
     refused.ends(5).complains(&by);
     let above = LoopDevice::attach(path, &[]);
     probe_text(path, &named).ends(5).complains(&format!(

@@ -44,7 +44,7 @@ fn a_reader_has_no_capability_and_a_filter() {
     assert_eq!(found, [none; 4]);
     assert_eq!(field("NoNewPrivs:"), "1");
     drop(input);
-    child.wait().expect("it ends");
+    wait::exit("plumb", wait::PATIENCE, &mut child);
 }
 
 /// A directory of traces with a link that leads out of it.

@@ -92,7 +92,10 @@ pub fn run(disk: &LoopDevice, args: &[&str]) -> (Output, Duration) {
         .stderr(Stdio::piped())
         .spawn()
         .expect("plumb runs");
-    (child.wait_with_output().expect("it ends"), began.elapsed())
+    (
+        wait::output("plumb", wait::PATIENCE, child),
+        began.elapsed(),
+    )
 }
 
 fn stalled(document: &Value, disk: &str) -> Value {
@@ -150,7 +153,7 @@ fn a_hung_disk_is_reported_in_time() {
     assert_eq!(output.status.code(), Some(3));
 
     served.server.go_on();
-    assert!(reads.wait().expect("it ends").success());
+    assert!(wait::exit("the reads", wait::PATIENCE, &mut reads).success());
 }
 
 /// `make test` has five runs, `PLUMB_ALARM_RUNS` says another number.
@@ -166,7 +169,7 @@ fn a_stall_is_found_five_times() {
         stalled(&document, &name);
     }
     served.server.go_on();
-    assert!(reads.wait().expect("it ends").success());
+    assert!(wait::exit("the reads", wait::PATIENCE, &mut reads).success());
 }
 
 /// A stall that is over by the end is a finding too, and names the I/O that waited: its place, its length and its sender.
@@ -185,11 +188,18 @@ fn a_stall_that_is_over_names_the_io_that_waited() {
     ));
     // The programs are loaded when the first interval is over.
     lines.next().expect("an interval").expect("a line");
-    assert!(served.start_reads(50, 0).wait().expect("it ends").success());
+    assert!(
+        wait::exit(
+            "fifty reads",
+            wait::PATIENCE,
+            &mut served.start_reads(50, 0)
+        )
+        .success()
+    );
     let mut reads = served.stop();
     std::thread::sleep(Duration::from_secs(3));
     served.server.go_on();
-    assert!(reads.wait().expect("it ends").success());
+    assert!(wait::exit("the reads", wait::PATIENCE, &mut reads).success());
     let reader = reads.id();
     // One more interval, so that the end is seen.
     let mut documents = vec![lines.next().expect("an interval").expect("a line")];
@@ -201,7 +211,10 @@ fn a_stall_that_is_over_names_the_io_that_waited() {
             .success()
     );
     documents.extend(lines.map(|line| line.expect("text")));
-    assert_eq!(watching.wait().expect("it ends").code(), Some(1));
+    assert_eq!(
+        wait::exit("the watch", wait::PATIENCE, &mut watching).code(),
+        Some(1)
+    );
     let documents: Vec<Value> = documents
         .iter()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -259,8 +272,7 @@ fn a_slow_disk_with_a_queue_is_saturated() {
         let stat = Path::new("/sys/block").join(&name).join("stat");
         wait::until("fio reads", wait::PATIENCE, || in_flight(&stat) > 0);
         let (output, _) = run(&disk, &["diagnose", &name, "--for", "5s", "--json"]);
-        fio.kill().expect("fio ends");
-        fio.wait().expect("it ends");
+        wait::killed("fio", &mut fio);
         let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let findings = document["findings"].as_array().expect("findings");
         let found = findings

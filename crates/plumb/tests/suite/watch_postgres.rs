@@ -114,11 +114,9 @@ fn postgres_at_sector_34_and_moved() {
     let out = tempfile::tempdir().expect("a directory");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/watch-postgres");
     let machine = Machine::watched();
-    let done = Command::new(script)
-        .arg(out.path())
-        .arg(env!("CARGO_BIN_EXE_plumb"))
-        .output()
-        .expect("a shell");
+    let mut command = Command::new(script);
+    command.arg(out.path()).arg(env!("CARGO_BIN_EXE_plumb"));
+    let done = plumb_testkit::wait::output_of(&mut command);
     assert!(
         done.status.success(),
         "{}",

@@ -36,7 +36,9 @@ fn image(path: &Path) {
         .expect("its input")
         .write_all(script.as_bytes())
         .expect("a script");
-    assert!(sfdisk.wait().expect("sfdisk").success());
+    assert!(
+        plumb_testkit::wait::exit("sfdisk", plumb_testkit::wait::PATIENCE, &mut sfdisk).success()
+    );
     file.sync_all().expect("sync");
 }
 

@@ -16,7 +16,7 @@ use plumb_stack::{
 };
 use plumb_sys::{BlockDevice, scsi};
 use plumb_testkit::loop_device::{LoopDevice, run};
-use plumb_testkit::{require, temp_dir};
+use plumb_testkit::{require, temp_dir, wait};
 
 const DISK_BYTES: u64 = 24 << 20;
 
@@ -440,11 +440,10 @@ fn all_of_it_in_a_guest() {
     require!(Qemu);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/test-in-guest");
     let this = std::env::current_exe().expect("path of the test program");
-    let out = Command::new(&script)
-        .arg(this)
-        .args(["--", "linux_volumes::"])
-        .output()
-        .expect("a shell");
+    let mut command = Command::new(&script);
+    command.arg(this).args(["--", "linux_volumes::"]);
+    command.stdin(std::process::Stdio::null());
+    let out = wait::output_within(wait::GUEST_PATIENCE, &mut command);
     let said = format!(
         "{}{}",
         String::from_utf8_lossy(&out.stdout),

@@ -130,7 +130,7 @@ pub fn run(program: &str, arguments: &[&str], sector_bytes: u32, input: &str) ->
         .take()
         .expect("its input")
         .write_all(input.as_bytes());
-    let out = child.wait_with_output().expect("wait for the program");
+    let out = plumb_testkit::wait::output(program, plumb_testkit::wait::PATIENCE, child);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.success(), "{program} {arguments:?}: {said}");
     String::from_utf8(out.stdout).expect("text")

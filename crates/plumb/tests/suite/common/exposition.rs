@@ -110,7 +110,7 @@ pub fn check_by_promtool(text: &str) {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(text.as_bytes()).expect("a reader");
     drop(stdin);
-    let done = child.wait_with_output().expect("its end");
+    let done = plumb_testkit::wait::output("promtool", plumb_testkit::wait::PATIENCE, child);
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.is_empty(), "{said}");
 }

@@ -48,7 +48,7 @@ impl Whole {
             std::thread::sleep(Duration::from_millis(1));
         }
         let verifying = last.elapsed();
-        assert!(child.wait().expect("a child").success());
+        assert!(wait::exit("a move", wait::PATIENCE, &mut child).success());
         disk.assert_right(to);
         Whole {
             sectors_written,
@@ -102,7 +102,7 @@ fn cut(disk: &MoveDisk, from: u64, to: u64, at: &Moment) -> Cut {
     }
     std::thread::sleep(at.later);
     let _ = child.kill();
-    if child.wait().expect("a child").success() || !disk.journal().exists() {
+    if wait::exit("a move", wait::PATIENCE, &mut child).success() || !disk.journal().exists() {
         disk.assert_right(to);
         return Cut::Ended;
     }

@@ -54,7 +54,10 @@ impl PreflightDisk {
             .expect("its input")
             .write_all(script.as_bytes())
             .expect("it reads");
-        assert!(child.wait().expect("it ends").success(), "{script}");
+        assert!(
+            wait::exit("sfdisk", wait::PATIENCE, &mut child).success(),
+            "{script}"
+        );
         PreflightDisk::attached(dir)
     }
 

@@ -435,7 +435,7 @@ fn the_disk_is_locked_throughout() {
         }
     }
     assert!(
-        child.wait().expect("an end").success() && locked > 0,
+        wait::exit("a move", wait::PATIENCE, &mut child).success() && locked > 0,
         "{locked}"
     );
     assert!(!is_locked() && disk.bytes_of(1) == data);

@@ -15,7 +15,9 @@ mod watch;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use plumb_testkit::wait;
 
 /// Runs a script of `lab/` to its end, and returns both of its outputs.
 pub fn run_lab<Word: AsRef<OsStr>>(script: &str, args: impl IntoIterator<Item = Word>) -> String {
@@ -30,8 +32,11 @@ pub fn lab<Word: AsRef<OsStr>>(
     args: impl IntoIterator<Item = Word>,
 ) -> (bool, String) {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
-    let done = Command::new(lab.join(script)).args(args).output();
-    let done = done.expect("a shell");
+    let mut command = Command::new(lab.join(script));
+    let done = wait::output_within(
+        wait::GUEST_PATIENCE,
+        command.args(args).stdin(Stdio::null()),
+    );
     let said = format!(
         "{}{}",
         String::from_utf8_lossy(&done.stdout),

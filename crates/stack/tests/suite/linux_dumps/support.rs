@@ -36,7 +36,7 @@ pub fn run_with(program: &str, args: &[&str], dir: &Path, script: &str) -> Strin
         .take()
         .expect("a pipe")
         .write_all(script.as_bytes());
-    let output = child.wait_with_output().expect("an end");
+    let output = plumb_testkit::wait::output(program, plumb_testkit::wait::PATIENCE, child);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {error}");
     String::from_utf8(output.stdout).expect("text")
