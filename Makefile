@@ -3,6 +3,7 @@
 TRACE  := examples/traces/postgres-sector34.txt.gz
 REPORT := target/report
 PLUMB  := target/release/plumb
+BUILT  := $(or $(CARGO_TARGET_DIR),target)/debug/plumb
 PREFIX ?= /usr/local
 # Findings (1) and unknowns (3) are answers, no failures.
 ANSWERED := || status=$$?; case $${status:-0} in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
@@ -105,8 +106,13 @@ fuzz: ## Every reader against a fuzzer: 2 minutes each, binary and compressed on
 	@scripts/setup fuzz
 	scripts/fuzz
 
-docs: ## Write the generated files: manual pages, completions, tables, dictionaries, module lists
-	cargo run --quiet --locked -p plumb -- generate --repository .
+# An example adds the features of the tests, so that cargo uses the dependencies of their build. The second run knows the
+# entries that the first one added to the lists.
+docs: ## Write the generated files: manual pages, completions, tables, dictionaries, lists of modules, rules and formats
+	cargo build --quiet --locked --workspace --bin plumb --example label_seeds
+	$(BUILT) generate --repository .
+	cargo build --quiet --locked --workspace --bin plumb --example label_seeds
+	$(BUILT) generate --repository .
 
 clean: ## Remove what was built
 	cargo clean
