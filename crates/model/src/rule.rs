@@ -1,4 +1,5 @@
-//! The registry of rules. Exit statuses, the index of findings, schemas and completions are derived from it.
+//! The registry of rules. Exit statuses, the index of findings, schemas and completions are derived from it. The entry of a
+//! rule is beside its facts, in `facts`.
 //!
 //! The judgement and the thresholds of a rule are in `diagnose`: constants belong beside their code.
 
@@ -70,13 +71,12 @@ impl Rule {
 }
 
 macro_rules! rules {
-    ($($variant:ident($facts:ty) $name:literal, $category:ident, $decides:literal, $plan:expr,
-        $title:literal, $needs:literal;)*) => {
+    ($($variant:ident($facts:ty) $name:literal $entry:ident;)*) => {
         /// The name of a rule, as a type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum RuleId {
             $(
-                #[doc = $title]
+                #[doc = concat!("`", $name, "`.")]
                 #[serde(rename = $name)]
                 $variant,
             )*
@@ -88,7 +88,7 @@ macro_rules! rules {
         #[serde(tag = "rule", content = "facts")]
         pub enum Facts {
             $(
-                #[doc = $title]
+                #[doc = concat!("`", $name, "`.")]
                 #[serde(rename = $name)]
                 $variant($facts),
             )*
@@ -133,127 +133,66 @@ macro_rules! rules {
 
         /// All rules, by their ids.
         pub static RULES: &[Rule] = &[
-            $(Rule {
-                id: RuleId::$variant,
-                name: $name,
-                title: $title,
-                category: Category::$category,
-                needs: $needs,
-                decides: $decides,
-                plan: $plan,
-                page_text: include_str!(concat!("../../../docs/findings/", $name, ".md")),
-            },)*
+            $($entry,)*
         ];
     };
 }
 
-use PlanKind::{Chunk, FileSystem, Queue, Record, Resync, Start};
-
+// The entries are beside the facts. The order of the lines is that of every list of rules: move a line to its place by hand.
 rules! {
-    MisalignedIo(MisalignedIo) "misaligned-io", Io, true, None,
-        "I/O start off the grid", "nothing; `--grid` confirms it";
-    SplitIo(SplitIo) "split-io", Io, true, Some(Chunk),
-        "I/O touch more chunks than their length needs", "`--chunk`; from a layout `--page` or a profile";
-    RecordMismatch(RecordMismatch) "record-mismatch", Io, true, Some(Record),
-        "pages or requests and records differ in size or place",
-        "`--record` and a trace of the vfs layer; from a layout `--page`";
-    OddLengthIo(OddLengthIo) "odd-length-io", Io, true, None,
-        "the length is no multiple of the unit", "nothing; `--grid` confirms it";
-    SmallRandomWrites(SmallRandomWrites) "small-random-writes", Io, false, None,
-        "small writes that continue no stream", "issue order";
-    LooksSequential(LooksSequential) "looks-sequential", Io, false, None,
-        "random I/O of a size that passes for sequential", "issue order";
-    MemberSkew(MemberSkew) "member-skew", Io, true, None,
-        "members of a stripe are loaded unevenly", "`--chunk`, `--members`";
-    ThroughputInflation(ThroughputInflation) "throughput-inflation", Io, true, None,
-        "the device moves far more bytes than applications asked for", "`plumb watch --app`";
-    FailingIo(FailingIo) "failing-io", Io, false, None,
-        "reads, writes or flushes fail", "a source that notes errors";
-    StalledIo(StalledIo) "stalled-io", Io, false, None,
-        "I/O wait for seconds", "a watch, or a source with times of completion";
-    SaturatedDevice(SaturatedDevice) "saturated-device", Io, false, None,
-        "the device is busy all the time and I/O wait for each other", "a watch, or a source with times of completion";
-    MisfitRose(MisfitRose) "misfit-rose", Io, false, None,
-        "the share of I/O off 4 KiB rose and stayed up", "a history";
-    LatencyGrew(LatencyGrew) "latency-grew", Io, false, None,
-        "latency at equal load grew and stayed up", "a history";
-    SizesChanged(SizesChanged) "sizes-changed", Io, false, None,
-        "the mix of I/O sizes changed and stayed so", "a history";
-    MisalignedTarget(MisalignedTarget) "misaligned-target", Io, true, None,
-        "blocks start at an offset, measured", "`plumb probe`";
-    MisalignedPartition(MisalignedPartition) "misaligned-partition", Layout, true, Some(Start),
-        "data start off a grid of a layer below", "nothing; `--grid` confirms it";
-    SoftPartitionDrift(SoftPartitionDrift) "soft-partition-drift", Layout, true, Some(Start),
-        "headers push extents off the unit", "`metastat -p`";
-    NarrowStripe(NarrowStripe) "narrow-stripe", Layout, false, Some(Chunk),
-        "the chunk of a stripe is small against the I/O", "`--page` or a profile";
-    StripeSegmentMismatch(StripeSegmentMismatch) "stripe-segment-mismatch", Layout, true, Some(Chunk),
-        "a software chunk is no multiple of the segment of the array below", "a known array or `--segment`";
-    ParitySmallWrites(ParitySmallWrites) "parity-small-writes", Layout, false, None,
-        "writes of less than a full stripe on parity RAID", "`--page` or a profile";
-    IndirectionUnit(IndirectionUnit) "indirection-unit", Layout, true, None,
-        "writes are smaller than the unit of the flash below", "a unit; `--page`, an ashift or a profile";
-    GeometryMismatch(GeometryMismatch) "geometry-mismatch", Layout, true, Some(FileSystem),
-        "a file system is configured for another stripe than the one below it", "its superblock";
-    DiscardMisaligned(DiscardMisaligned) "discard-misaligned", Layout, true, None,
-        "data start off the unit of discards", "nothing";
-    ImplausibleHint(ImplausibleHint) "implausible-hint", Layout, true, None,
-        "a stated size cannot be true", "nothing";
-    MisstatedGrid(MisstatedGrid) "misstated-grid", Layout, true, None,
-        "an export states another grid than the one below it",
-        "a target's configfs, or a virtual disk joined with the layers below";
-    QueueSetting(QueueSetting) "queue-setting", Setting, false, Some(Queue),
-        "read-ahead, request size or scheduler costs performance", "a live Linux host";
-    ReadAheadOff(ReadAheadOff) "read-ahead-off", Setting, false, Some(Queue),
-        "sequential reads through the page cache are short because read-ahead is off", "a live watch with BPF";
-    ReadAheadTooLarge(ReadAheadTooLarge) "read-ahead-too-large", Setting, false, Some(Queue),
-        "random reads of mapped files bring in far more than is used", "a live watch with BPF";
-    TooFewDisks(TooFewDisks) "too-few-disks", Setting, false, None,
-        "more I/O are asked than the disks give", "`--disk-rate`; `--writes`, a profile or `iostat`";
-    SinglePath(SinglePath) "single-path", Setting, false, None,
-        "a LUN of an array has one path, or several unjoined", "nothing";
-    SoftwareStripeOnHardwareRaid(SoftwareStripeOnHardwareRaid) "software-stripe-on-hardware-raid", Layout, true, None,
-        "a software stripe consists of LUNs that an array already stripes", "nothing";
-    SoftwareRaid5(SoftwareRaid5) "software-raid5", Layout, true, None,
-        "parity is computed in software", "nothing";
-    ReadPolicy(ReadPolicy) "read-policy", Setting, false, None,
-        "a mirror does not share its reads evenly", "`metastat -p`";
-    MirrorWriteCopy(MirrorWriteCopy) "mirror-write-copy", Setting, false, None,
-        "writes to mirrors are copied first", "`/etc/system`";
-    SmallResyncIo(SmallResyncIo) "small-resync-io", Setting, false, Some(Resync),
-        "mirrors are resynced in small pieces", "`/etc/system`";
-    SmallMaxphys(SmallMaxphys) "small-maxphys", Setting, false, Some(Resync),
-        "the kernel cuts large I/O", "`/etc/system`";
-    NoDirectIo(NoDirectIo) "no-direct-io", Setting, false, None,
-        "a database on UFS goes through the file cache", "mount options, `--page`";
-    NoLogging(NoLogging) "no-logging", Setting, false, None,
-        "a UFS file system has no log", "mount options";
-    SmallSegmap(SmallSegmap) "small-segmap", Setting, false, None,
-        "the window of UFS on its cache is small", "`/etc/system`, mount options";
-    TooManyMetadevices(TooManyMetadevices) "too-many-metadevices", Layout, true, None,
-        "more metadevices than are needed, or possible", "`metastat -p`; `md.conf`";
-    DoubleCounted(DoubleCounted) "double-counted", Layout, false, None,
-        "rates of layered devices are one load", "`iostat` or a profile";
-    BrokenLabel(NoticedProblem) "broken-label", Layout, true, None,
-        "a label, or one copy of it, is damaged", "the disk";
-    StrandedBackupLabel(NoticedProblem) "stranded-backup-label", Layout, true, None,
-        "the backup of a label is not at the end of the disk", "the disk";
-    OverlappingPartitions(NoticedProblem) "overlapping-partitions", Layout, true, None,
-        "two partitions or soft partitions share bytes", "the disk, `metastat -p`";
-    UnfinishedMove(NoticedProblem) "unfinished-move", Layout, true, None,
-        "a move of a partition has not ended", "the disk";
-    SectorSizeMismatch(NoticedProblem) "sector-size-mismatch", Layout, true, None,
-        "a label is for sectors of another size", "the disk";
-    BrokenSuperblock(NoticedProblem) "broken-superblock", Layout, true, None,
-        "a superblock or the header of a virtual disk is damaged", "the disk, an image";
-    HiddenSectors(NoticedProblem) "hidden-sectors", Layout, true, None,
-        "a file system notes another start of its partition", "the disk";
-    AshiftBelowBlock(NoticedProblem) "ashift-below-block", Layout, true, None,
-        "ZFS writes less than a block of the disk", "`zpool status`";
-    BeyondDevice(NoticedProblem) "beyond-device", Layout, true, None,
-        "a layer ends beyond the layer below it", "both sizes";
-    Contradiction(NoticedProblem) "contradiction", Layout, true, None,
-        "sources contradict each other", "two sources";
+    // generated by make docs: rules
+    MisalignedIo(MisalignedIo) "misaligned-io" MISALIGNED_IO;
+    SplitIo(SplitIo) "split-io" SPLIT_IO;
+    RecordMismatch(RecordMismatch) "record-mismatch" RECORD_MISMATCH;
+    OddLengthIo(OddLengthIo) "odd-length-io" ODD_LENGTH_IO;
+    SmallRandomWrites(SmallRandomWrites) "small-random-writes" SMALL_RANDOM_WRITES;
+    LooksSequential(LooksSequential) "looks-sequential" LOOKS_SEQUENTIAL;
+    MemberSkew(MemberSkew) "member-skew" MEMBER_SKEW;
+    ThroughputInflation(ThroughputInflation) "throughput-inflation" THROUGHPUT_INFLATION;
+    FailingIo(FailingIo) "failing-io" FAILING_IO;
+    StalledIo(StalledIo) "stalled-io" STALLED_IO;
+    SaturatedDevice(SaturatedDevice) "saturated-device" SATURATED_DEVICE;
+    MisfitRose(MisfitRose) "misfit-rose" MISFIT_ROSE;
+    LatencyGrew(LatencyGrew) "latency-grew" LATENCY_GREW;
+    SizesChanged(SizesChanged) "sizes-changed" SIZES_CHANGED;
+    MisalignedTarget(MisalignedTarget) "misaligned-target" MISALIGNED_TARGET;
+    MisalignedPartition(MisalignedPartition) "misaligned-partition" MISALIGNED_PARTITION;
+    SoftPartitionDrift(SoftPartitionDrift) "soft-partition-drift" SOFT_PARTITION_DRIFT;
+    NarrowStripe(NarrowStripe) "narrow-stripe" NARROW_STRIPE;
+    StripeSegmentMismatch(StripeSegmentMismatch) "stripe-segment-mismatch" STRIPE_SEGMENT_MISMATCH;
+    ParitySmallWrites(ParitySmallWrites) "parity-small-writes" PARITY_SMALL_WRITES;
+    IndirectionUnit(IndirectionUnit) "indirection-unit" INDIRECTION_UNIT;
+    GeometryMismatch(GeometryMismatch) "geometry-mismatch" GEOMETRY_MISMATCH;
+    DiscardMisaligned(DiscardMisaligned) "discard-misaligned" DISCARD_MISALIGNED;
+    ImplausibleHint(ImplausibleHint) "implausible-hint" IMPLAUSIBLE_HINT;
+    MisstatedGrid(MisstatedGrid) "misstated-grid" MISSTATED_GRID;
+    QueueSetting(QueueSetting) "queue-setting" QUEUE_SETTING;
+    ReadAheadOff(ReadAheadOff) "read-ahead-off" READ_AHEAD_OFF;
+    ReadAheadTooLarge(ReadAheadTooLarge) "read-ahead-too-large" READ_AHEAD_TOO_LARGE;
+    TooFewDisks(TooFewDisks) "too-few-disks" TOO_FEW_DISKS;
+    SinglePath(SinglePath) "single-path" SINGLE_PATH;
+    SoftwareStripeOnHardwareRaid(SoftwareStripeOnHardwareRaid) "software-stripe-on-hardware-raid" SOFTWARE_STRIPE_ON_HARDWARE_RAID;
+    SoftwareRaid5(SoftwareRaid5) "software-raid5" SOFTWARE_RAID5;
+    ReadPolicy(ReadPolicy) "read-policy" READ_POLICY;
+    MirrorWriteCopy(MirrorWriteCopy) "mirror-write-copy" MIRROR_WRITE_COPY;
+    SmallResyncIo(SmallResyncIo) "small-resync-io" SMALL_RESYNC_IO;
+    SmallMaxphys(SmallMaxphys) "small-maxphys" SMALL_MAXPHYS;
+    NoDirectIo(NoDirectIo) "no-direct-io" NO_DIRECT_IO;
+    NoLogging(NoLogging) "no-logging" NO_LOGGING;
+    SmallSegmap(SmallSegmap) "small-segmap" SMALL_SEGMAP;
+    TooManyMetadevices(TooManyMetadevices) "too-many-metadevices" TOO_MANY_METADEVICES;
+    DoubleCounted(DoubleCounted) "double-counted" DOUBLE_COUNTED;
+    BrokenLabel(NoticedProblem) "broken-label" BROKEN_LABEL;
+    StrandedBackupLabel(NoticedProblem) "stranded-backup-label" STRANDED_BACKUP_LABEL;
+    OverlappingPartitions(NoticedProblem) "overlapping-partitions" OVERLAPPING_PARTITIONS;
+    UnfinishedMove(NoticedProblem) "unfinished-move" UNFINISHED_MOVE;
+    SectorSizeMismatch(NoticedProblem) "sector-size-mismatch" SECTOR_SIZE_MISMATCH;
+    BrokenSuperblock(NoticedProblem) "broken-superblock" BROKEN_SUPERBLOCK;
+    HiddenSectors(NoticedProblem) "hidden-sectors" HIDDEN_SECTORS;
+    AshiftBelowBlock(NoticedProblem) "ashift-below-block" ASHIFT_BELOW_BLOCK;
+    BeyondDevice(NoticedProblem) "beyond-device" BEYOND_DEVICE;
+    Contradiction(NoticedProblem) "contradiction" CONTRADICTION;
+    // end
 }
 
 impl RuleId {

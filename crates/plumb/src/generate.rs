@@ -1,5 +1,5 @@
 //! Files of the source tree that follow from definitions in the code: manual pages and completions from the flags, tables
-//! of documents and the fuzzer's material from the lists of formats, rules and dumps, module lists from folders.
+//! of documents and the fuzzer's material from the lists of formats, rules and dumps, and those lists from folders.
 //!
 //! Everything is made in memory first, so that a check compares and writes nothing.
 
@@ -16,6 +16,7 @@ mod completions;
 mod findings;
 mod formats;
 mod fuzz;
+mod lists;
 mod pages;
 mod region;
 mod suites;
@@ -78,6 +79,7 @@ fn of_repository(root: &Path) -> io::Result<FilesToWrite> {
     findings::add(root, &mut files)?;
     fuzz::add(&mut files);
     suites::add(root, &mut files)?;
+    lists::add(root, &mut files)?;
     Ok(files)
 }
 

@@ -121,6 +121,11 @@ pub struct MisfitRose {
     pub rise: Bounds<f64>,
 }
 
+rule! {
+    MISFIT_ROSE: MisfitRose(MisfitRose) "misfit-rose", Io, false, None,
+        "the share of I/O off 4 KiB rose and stayed up", "a history";
+}
+
 /// `sizes-changed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizesChanged {
@@ -136,6 +141,11 @@ pub struct SizesChanged {
     pub shares_after: [f64; 5],
 }
 
+rule! {
+    SIZES_CHANGED: SizesChanged(SizesChanged) "sizes-changed", Io, false, None,
+        "the mix of I/O sizes changed and stayed so", "a history";
+}
+
 /// `latency-grew`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyGrew {
@@ -149,4 +159,9 @@ pub struct LatencyGrew {
     pub median_after_ns: u64,
     /// Loads that were compared: classes of operation, rate and size.
     pub loads: u64,
+}
+
+rule! {
+    LATENCY_GREW: LatencyGrew(LatencyGrew) "latency-grew", Io, false, None,
+        "latency at equal load grew and stayed up", "a history";
 }

@@ -68,6 +68,11 @@ pub struct MisalignedIo {
     pub latency: Option<LatencyByFit>,
 }
 
+rule! {
+    MISALIGNED_IO: MisalignedIo(MisalignedIo) "misaligned-io", Io, true, None,
+        "I/O start off the grid", "nothing; `--grid` confirms it";
+}
+
 /// The offset of I/O, and the change that would fix it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IoOffset {
@@ -180,6 +185,11 @@ pub struct OddLengthIo {
     pub is_seen: bool,
 }
 
+rule! {
+    ODD_LENGTH_IO: OddLengthIo(OddLengthIo) "odd-length-io", Io, true, None,
+        "the length is no multiple of the unit", "nothing; `--grid` confirms it";
+}
+
 /// `small-random-writes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmallRandomWrites {
@@ -195,6 +205,11 @@ pub struct SmallRandomWrites {
     pub per_second: Option<f64>,
 }
 
+rule! {
+    SMALL_RANDOM_WRITES: SmallRandomWrites(SmallRandomWrites) "small-random-writes", Io, false, None,
+        "small writes that continue no stream", "issue order";
+}
+
 /// `looks-sequential`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LooksSequential {
@@ -208,6 +223,11 @@ pub struct LooksSequential {
     pub of_that_size: u64,
 }
 
+rule! {
+    LOOKS_SEQUENTIAL: LooksSequential(LooksSequential) "looks-sequential", Io, false, None,
+        "random I/O of a size that passes for sequential", "issue order";
+}
+
 /// `member-skew`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberSkew {
@@ -219,6 +239,11 @@ pub struct MemberSkew {
     pub counted: CountedShare,
     /// Its load by that of an even share.
     pub ratio: f64,
+}
+
+rule! {
+    MEMBER_SKEW: MemberSkew(MemberSkew) "member-skew", Io, true, None,
+        "members of a stripe are loaded unevenly", "`--chunk`, `--members`";
 }
 
 /// `throughput-inflation`.
@@ -240,6 +265,11 @@ pub struct ThroughputInflation {
     pub read_first_bytes: Option<Bytes>,
 }
 
+rule! {
+    THROUGHPUT_INFLATION: ThroughputInflation(ThroughputInflation) "throughput-inflation", Io, true, None,
+        "the device moves far more bytes than applications asked for", "`plumb watch --app`";
+}
+
 /// Reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -258,6 +288,11 @@ pub struct FailingIo {
     /// The first of them, as far as a watch kept them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub first: Vec<SingleIo>,
+}
+
+rule! {
+    FAILING_IO: FailingIo(FailingIo) "failing-io", Io, false, None,
+        "reads, writes or flushes fail", "a source that notes errors";
 }
 
 /// I/O of one operation that failed.
@@ -289,6 +324,11 @@ pub enum FailingOp {
 pub struct StalledIo {
     /// The way in which I/O wait.
     pub stall: Stall,
+}
+
+rule! {
+    STALLED_IO: StalledIo(StalledIo) "stalled-io", Io, false, None,
+        "I/O wait for seconds", "a watch, or a source with times of completion";
 }
 
 /// A way in which I/O wait. Times are lower ends.
@@ -353,6 +393,12 @@ pub struct SaturatedDevice {
     pub bytes_per_second: f64,
 }
 
+rule! {
+    SATURATED_DEVICE: SaturatedDevice(SaturatedDevice) "saturated-device", Io, false, None,
+        "the device is busy all the time and I/O wait for each other",
+        "a watch, or a source with times of completion";
+}
+
 /// `misaligned-target`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MisalignedTarget {
@@ -366,6 +412,11 @@ pub struct MisalignedTarget {
     pub measured: u64,
     /// Time of an I/O off the grid by that of one on it.
     pub penalty: Option<Penalty>,
+}
+
+rule! {
+    MISALIGNED_TARGET: MisalignedTarget(MisalignedTarget) "misaligned-target", Io, true, None,
+        "blocks start at an offset, measured", "`plumb probe`";
 }
 
 /// A measured penalty with its interval.

@@ -7,12 +7,18 @@ use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
 
 use super::ArrayEvidence;
+use crate::rule::PlanKind;
 
 /// `queue-setting`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSetting {
     /// Settings that do harm, the worst first; at least one.
     pub settings: Vec<BadSetting>,
+}
+
+rule! {
+    QUEUE_SETTING: QueueSetting(QueueSetting) "queue-setting", Setting, false, Some(PlanKind::Queue),
+        "read-ahead, request size or scheduler costs performance", "a live Linux host";
 }
 
 /// A setting of a queue that does harm.
@@ -69,6 +75,11 @@ pub struct ReadAheadOff {
     pub source: Option<Source>,
 }
 
+rule! {
+    READ_AHEAD_OFF: ReadAheadOff(ReadAheadOff) "read-ahead-off", Setting, false, Some(PlanKind::Queue),
+        "sequential reads through the page cache are short because read-ahead is off", "a live watch with BPF";
+}
+
 /// `read-ahead-too-large`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadAheadTooLarge {
@@ -88,6 +99,11 @@ pub struct ReadAheadTooLarge {
     pub faults: u64,
     /// The source of the setting.
     pub source: Option<Source>,
+}
+
+rule! {
+    READ_AHEAD_TOO_LARGE: ReadAheadTooLarge(ReadAheadTooLarge) "read-ahead-too-large", Setting, false, Some(PlanKind::Queue),
+        "random reads of mapped files bring in far more than is used", "a live watch with BPF";
 }
 
 /// `too-few-disks`.
@@ -115,6 +131,11 @@ pub struct TooFewDisks {
     pub wanted_disks: Option<u64>,
     /// Operations that those give beyond the need, as a share of it.
     pub wanted_margin: Option<f64>,
+}
+
+rule! {
+    TOO_FEW_DISKS: TooFewDisks(TooFewDisks) "too-few-disks", Setting, false, None,
+        "more I/O are asked than the disks give", "`--disk-rate`; `--writes`, a profile or `iostat`";
 }
 
 /// The source of a rate.
@@ -148,6 +169,11 @@ pub struct SinglePath {
     pub source: Option<Source>,
 }
 
+rule! {
+    SINGLE_PATH: SinglePath(SinglePath) "single-path", Setting, false, None,
+        "a LUN of an array has one path, or several unjoined", "nothing";
+}
+
 /// How the paths to a LUN are seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -177,6 +203,11 @@ pub struct ReadPolicy {
     pub source: Source,
 }
 
+rule! {
+    READ_POLICY: ReadPolicy(ReadPolicy) "read-policy", Setting, false, None,
+        "a mirror does not share its reads evenly", "`metastat -p`";
+}
+
 /// `mirror-write-copy`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorWriteCopy {
@@ -186,6 +217,11 @@ pub struct MirrorWriteCopy {
     pub mirrors: u64,
     /// The source of the flags.
     pub source: Source,
+}
+
+rule! {
+    MIRROR_WRITE_COPY: MirrorWriteCopy(MirrorWriteCopy) "mirror-write-copy", Setting, false, None,
+        "writes to mirrors are copied first", "`/etc/system`";
 }
 
 /// `small-resync-io`.
@@ -203,6 +239,11 @@ pub struct SmallResyncIo {
     pub source: Source,
 }
 
+rule! {
+    SMALL_RESYNC_IO: SmallResyncIo(SmallResyncIo) "small-resync-io", Setting, false, Some(PlanKind::Resync),
+        "mirrors are resynced in small pieces", "`/etc/system`";
+}
+
 /// `small-maxphys`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmallMaxphys {
@@ -218,6 +259,11 @@ pub struct SmallMaxphys {
     pub source: Source,
 }
 
+rule! {
+    SMALL_MAXPHYS: SmallMaxphys(SmallMaxphys) "small-maxphys", Setting, false, Some(PlanKind::Resync),
+        "the kernel cuts large I/O", "`/etc/system`";
+}
+
 /// `no-direct-io`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoDirectIo {
@@ -229,6 +275,11 @@ pub struct NoDirectIo {
     pub source: Option<Source>,
 }
 
+rule! {
+    NO_DIRECT_IO: NoDirectIo(NoDirectIo) "no-direct-io", Setting, false, None,
+        "a database on UFS goes through the file cache", "mount options, `--page`";
+}
+
 /// `no-logging`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoLogging {
@@ -236,6 +287,11 @@ pub struct NoLogging {
     pub is_switched_off: bool,
     /// The source of the mount options.
     pub source: Option<Source>,
+}
+
+rule! {
+    NO_LOGGING: NoLogging(NoLogging) "no-logging", Setting, false, None,
+        "a UFS file system has no log", "mount options";
 }
 
 /// `small-segmap`.
@@ -247,6 +303,11 @@ pub struct SmallSegmap {
     pub file_systems: u64,
     /// The source of the percentage.
     pub source: Source,
+}
+
+rule! {
+    SMALL_SEGMAP: SmallSegmap(SmallSegmap) "small-segmap", Setting, false, None,
+        "the window of UFS on its cache is small", "`/etc/system`, mount options";
 }
 
 /// `too-many-metadevices`.
@@ -279,6 +340,11 @@ pub enum TooManyMetadevices {
     },
 }
 
+rule! {
+    TOO_MANY_METADEVICES: TooManyMetadevices(TooManyMetadevices) "too-many-metadevices", Layout, true, None,
+        "more metadevices than are needed, or possible", "`metastat -p`; `md.conf`";
+}
+
 /// `double-counted`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DoubleCounted {
@@ -294,4 +360,9 @@ pub struct DoubleCounted {
     pub bottom_ios_per_second: f64,
     /// Whether top and bottom do the same.
     pub is_same: bool,
+}
+
+rule! {
+    DOUBLE_COUNTED: DoubleCounted(DoubleCounted) "double-counted", Layout, false, None,
+        "rates of layered devices are one load", "`iostat` or a profile";
 }

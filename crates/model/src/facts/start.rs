@@ -5,6 +5,7 @@ use plumb_stack::{CellKind, Obstacle, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::GridOf;
+use crate::rule::PlanKind;
 
 /// `misaligned-partition`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,11 @@ pub struct MisalignedPartition {
     pub not_known: Vec<Obstacle>,
     /// The place where it should start.
     pub wanted: WantedStart,
+}
+
+rule! {
+    MISALIGNED_PARTITION: MisalignedPartition(MisalignedPartition) "misaligned-partition", Layout, true, Some(PlanKind::Start),
+        "data start off a grid of a layer below", "nothing; `--grid` confirms it";
 }
 
 /// A layer that starts off a unit of the layer below.
@@ -138,6 +144,11 @@ pub struct SoftPartitionDrift {
     pub source: Option<Source>,
 }
 
+rule! {
+    SOFT_PARTITION_DRIFT: SoftPartitionDrift(SoftPartitionDrift) "soft-partition-drift", Layout, true, Some(PlanKind::Start),
+        "headers push extents off the unit", "`metastat -p`";
+}
+
 /// `discard-misaligned`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiscardMisaligned {
@@ -145,4 +156,9 @@ pub struct DiscardMisaligned {
     pub grid: GridOf,
     /// Distance of the start from the boundary before.
     pub past_bytes: Bytes,
+}
+
+rule! {
+    DISCARD_MISALIGNED: DiscardMisaligned(DiscardMisaligned) "discard-misaligned", Layout, true, None,
+        "data start off the unit of discards", "nothing";
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ArrayEvidence;
 use crate::counted::CountedShare;
 use crate::io_size::IoSize;
+use crate::rule::PlanKind;
 
 /// `narrow-stripe`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,11 @@ pub struct NarrowStripe {
     pub wanted_split: Option<Share>,
     /// The source of the layout.
     pub source: Option<Source>,
+}
+
+rule! {
+    NARROW_STRIPE: NarrowStripe(NarrowStripe) "narrow-stripe", Layout, false, Some(PlanKind::Chunk),
+        "the chunk of a stripe is small against the I/O", "`--page` or a profile";
 }
 
 /// `split-io`: counted in a profile, or expected from the layout.
@@ -51,6 +57,11 @@ pub struct SplitIo {
     pub past_bytes: Option<Bytes>,
     /// The facts of a trace beyond the share.
     pub trace: Option<SplitInTrace>,
+}
+
+rule! {
+    SPLIT_IO: SplitIo(SplitIo) "split-io", Io, true, Some(PlanKind::Chunk),
+        "I/O touch more chunks than their length needs", "`--chunk`; from a layout `--page` or a profile";
 }
 
 /// The facts of a trace about I/O across chunks.
@@ -94,6 +105,11 @@ pub struct StripeSegmentMismatch {
     pub source: Option<Source>,
 }
 
+rule! {
+    STRIPE_SEGMENT_MISMATCH: StripeSegmentMismatch(StripeSegmentMismatch) "stripe-segment-mismatch", Layout, true, Some(PlanKind::Chunk),
+        "a software chunk is no multiple of the segment of the array below", "a known array or `--segment`";
+}
+
 /// The segment of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
@@ -126,6 +142,11 @@ pub struct ParitySmallWrites {
     pub source: Option<Source>,
 }
 
+rule! {
+    PARITY_SMALL_WRITES: ParitySmallWrites(ParitySmallWrites) "parity-small-writes", Layout, false, None,
+        "writes of less than a full stripe on parity RAID", "`--page` or a profile";
+}
+
 /// `software-raid5`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftwareRaid5 {
@@ -141,6 +162,11 @@ pub struct SoftwareRaid5 {
     pub source: Source,
 }
 
+rule! {
+    SOFTWARE_RAID5: SoftwareRaid5(SoftwareRaid5) "software-raid5", Layout, true, None,
+        "parity is computed in software", "nothing";
+}
+
 /// `software-stripe-on-hardware-raid`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftwareStripeOnHardwareRaid {
@@ -154,4 +180,9 @@ pub struct SoftwareStripeOnHardwareRaid {
     pub lun: String,
     /// Why it counts as one.
     pub because: ArrayEvidence,
+}
+
+rule! {
+    SOFTWARE_STRIPE_ON_HARDWARE_RAID: SoftwareStripeOnHardwareRaid(SoftwareStripeOnHardwareRaid) "software-stripe-on-hardware-raid", Layout, true, None,
+        "a software stripe consists of LUNs that an array already stripes", "nothing";
 }

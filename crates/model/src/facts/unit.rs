@@ -8,6 +8,7 @@ use super::OfLength;
 use crate::counted::CountedShare;
 use crate::grid::GridOf;
 use crate::io_size::IoSizeBasis;
+use crate::rule::PlanKind;
 
 /// `record-mismatch`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,12 @@ pub enum RecordMismatch {
     Requests(RequestsAndRecords),
     /// Pages and records of a layout.
     Layout(PagesAndRecords),
+}
+
+rule! {
+    RECORD_MISMATCH: RecordMismatch(RecordMismatch) "record-mismatch", Io, true, Some(PlanKind::Record),
+        "pages or requests and records differ in size or place",
+        "`--record` and a trace of the vfs layer; from a layout `--page`";
 }
 
 /// Requests that cover records in part.
@@ -80,6 +87,11 @@ pub struct IndirectionUnit {
     pub amplification: f64,
 }
 
+rule! {
+    INDIRECTION_UNIT: IndirectionUnit(IndirectionUnit) "indirection-unit", Layout, true, None,
+        "writes are smaller than the unit of the flash below", "a unit; `--page`, an ashift or a profile";
+}
+
 /// The cause of the smallest write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -108,6 +120,11 @@ pub struct GeometryMismatch {
     pub stripe: Option<StripeBelow>,
 }
 
+rule! {
+    GEOMETRY_MISMATCH: GeometryMismatch(GeometryMismatch) "geometry-mismatch", Layout, true, Some(PlanKind::FileSystem),
+        "a file system is configured for another stripe than the one below it", "its superblock";
+}
+
 /// A stripe below a file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StripeBelow {
@@ -126,6 +143,11 @@ pub struct StripeBelow {
 pub struct ImplausibleHint {
     /// The statements that cannot be true; at least one.
     pub hints: Vec<Hint>,
+}
+
+rule! {
+    IMPLAUSIBLE_HINT: ImplausibleHint(ImplausibleHint) "implausible-hint", Layout, true, None,
+        "a stated size cannot be true", "nothing";
 }
 
 /// A size that cannot be true.
@@ -190,6 +212,12 @@ pub struct MisstatedGrid {
     pub grid: GridOf,
     /// Kind of the export; absent for a disk that a hypervisor shows.
     pub backstore: Option<String>,
+}
+
+rule! {
+    MISSTATED_GRID: MisstatedGrid(MisstatedGrid) "misstated-grid", Layout, true, None,
+        "an export states another grid than the one below it",
+        "a target's configfs, or a virtual disk joined with the layers below";
 }
 
 /// The fault of a statement, by growing harm.

@@ -15,3 +15,13 @@ pub(super) fn words(facts: &MirrorWriteCopy) -> Sentences {
     .say("That slows writes down considerably, and helps only applications that change a buffer during a write.")
     .say("Oracle does not. If no application does, remove the line from /etc/system and boot.")
 }
+
+/// Facts with every branch of the sentences.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<plumb_model::Facts> {
+    vec![plumb_model::Facts::MirrorWriteCopy(MirrorWriteCopy {
+        flags: 0x20,
+        mirrors: 2,
+        source: super::tests::kernel(),
+    })]
+}

@@ -17,3 +17,15 @@ pub(super) fn words(on: &Target, facts: &NoDirectIo) -> Sentences {
         .say("Direct I/O lets several writers into one file at once (from Solaris 8 3/01 on) and saves a copy.")
         .say("Try it first: the database then reads from disk instead of the file cache, and may become slower.")
 }
+
+/// Facts with every branch of the sentences.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<plumb_model::Facts> {
+    use plumb_geometry::Bytes;
+
+    vec![plumb_model::Facts::NoDirectIo(NoDirectIo {
+        page_bytes: Bytes(2048),
+        block_bytes: Some(Bytes(8192)),
+        source: None,
+    })]
+}

@@ -16,3 +16,15 @@ pub(super) fn words(on: &Target, facts: &NoLogging) -> Sentences {
     .say("After a crash the whole file system is checked before it can be used; with a log that takes seconds.")
     .say("Mount it with logging: you can do that at any time, and undo it.")
 }
+
+/// Facts with every branch of the sentences.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<plumb_model::Facts> {
+    let example = |is_switched_off| {
+        plumb_model::Facts::NoLogging(NoLogging {
+            is_switched_off,
+            source: None,
+        })
+    };
+    [true, false].map(example).to_vec()
+}

@@ -25,3 +25,17 @@ pub(super) fn words(facts: &SmallMaxphys) -> Sentences {
         facts.wanted_bytes
     ))
 }
+
+/// Facts with every branch of the sentences.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<plumb_model::Facts> {
+    use plumb_geometry::Bytes;
+
+    vec![plumb_model::Facts::SmallMaxphys(SmallMaxphys {
+        maxphys_bytes: Bytes(256 << 10),
+        wanted_bytes: Bytes(1 << 20),
+        chunk_bytes: Some(Bytes(512 << 10)),
+        resync_bytes: Some(Bytes(1 << 20)),
+        source: super::tests::kernel(),
+    })]
+}

@@ -23,3 +23,17 @@ pub(super) fn words(facts: &SmallResyncIo) -> Sentences {
             .map(|maxphys| format!("maxphys is {maxphys}: it has to be {wanted} as well.")),
     )
 }
+
+/// Facts with every branch of the sentences.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<plumb_model::Facts> {
+    use plumb_geometry::Bytes;
+
+    vec![plumb_model::Facts::SmallResyncIo(SmallResyncIo {
+        resync_bytes: Bytes(32 << 10),
+        wanted_bytes: Bytes(1 << 20),
+        mirrors: 1,
+        maxphys_bytes: Some(Bytes(256 << 10)),
+        source: super::tests::kernel(),
+    })]
+}

@@ -46,3 +46,24 @@ pub(super) fn words(facts: &TooManyMetadevices) -> Sentences {
         )),
     }
 }
+
+/// Facts with every branch of the sentences.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<plumb_model::Facts> {
+    let limit = TooManyMetadevices::Limit {
+        set: Some("oracle".to_owned()),
+        metadevices: 120,
+        nmd: 128,
+        nmd_max: 8192,
+        source: super::tests::kernel(),
+    };
+    let columns = TooManyMetadevices::Columns {
+        metadevices: 3400,
+        needed: 201,
+        stripes: 200,
+        columns: 3200,
+    };
+    [limit, columns]
+        .map(plumb_model::Facts::TooManyMetadevices)
+        .to_vec()
+}

@@ -5,5 +5,4 @@ mod check;
 mod exports;
 mod page;
 mod screens;
-mod words;
 // end
