@@ -95,7 +95,7 @@ impl Webhook {
     }
 
     /// Posts a text.
-    fn post(&self, text: &str, limit: Duration) -> Result<(), Refusal> {
+    fn post(&self, text: &str, limit: Duration) -> Result<(), Undelivered> {
         let end = Instant::now() + limit;
         let left =
             || Some(end.saturating_duration_since(Instant::now())).filter(|time| !time.is_zero());
@@ -133,7 +133,7 @@ impl Webhook {
             }
             Ok(line)
         };
-        let line = exchange().map_err(|error| Refusal::again(error.to_string()))?;
+        let line = exchange().map_err(|error| Undelivered::again(error.to_string()))?;
         let line = String::from_utf8_lossy(&line);
         let status = line
             .strip_prefix("HTTP/1.")
@@ -141,14 +141,14 @@ impl Webhook {
         match status {
             Some(200..=299) => Ok(()),
             // The service may take it later.
-            Some(status @ (408 | 429 | 500..=599)) => Err(Refusal::again(format!(
+            Some(status @ (408 | 429 | 500..=599)) => Err(Undelivered::again(format!(
                 "found status {status}, expected 200 to 299"
             ))),
-            Some(status) => Err(Refusal {
+            Some(status) => Err(Undelivered {
                 why: format!("found status {status}, expected 200 to 299"),
                 is_final: true,
             }),
-            None => Err(Refusal::again(format!(
+            None => Err(Undelivered::again(format!(
                 "found the answer {:?}, expected HTTP",
                 visible(line.trim_end())
             ))),
@@ -157,15 +157,15 @@ impl Webhook {
 }
 
 /// The reason for which a notification was not delivered.
-struct Refusal {
+struct Undelivered {
     why: String,
     /// Another try has the same result.
     is_final: bool,
 }
 
-impl Refusal {
-    fn again(why: String) -> Refusal {
-        Refusal {
+impl Undelivered {
+    fn again(why: String) -> Undelivered {
+        Undelivered {
             why,
             is_final: false,
         }
@@ -199,7 +199,7 @@ impl Receiver {
         }
     }
 
-    fn deliver(&self, notification: &Notification, limit: Duration) -> Result<(), Refusal> {
+    fn deliver(&self, notification: &Notification, limit: Duration) -> Result<(), Undelivered> {
         match self {
             Receiver::Command(words) => run(words, notification, limit),
             Receiver::Webhook(webhook) => webhook.post(&notification.text, limit),
@@ -208,7 +208,7 @@ impl Receiver {
 }
 
 /// Runs a command with a notification on its standard input.
-fn run(words: &[String], notification: &Notification, limit: Duration) -> Result<(), Refusal> {
+fn run(words: &[String], notification: &Notification, limit: Duration) -> Result<(), Undelivered> {
     let [program, args @ ..] = words else {
         return Ok(());
     };
@@ -233,12 +233,12 @@ fn run(words: &[String], notification: &Notification, limit: Duration) -> Result
     };
     match run() {
         Ok(Some(status)) if status.success() => Ok(()),
-        Ok(Some(status)) => Err(Refusal::again(format!("it ended with {status}"))),
-        Ok(None) => Err(Refusal::again(format!(
+        Ok(Some(status)) => Err(Undelivered::again(format!("it ended with {status}"))),
+        Ok(None) => Err(Undelivered::again(format!(
             "it was ended after {} s",
             limit.as_secs()
         ))),
-        Err(error) => Err(Refusal::again(error.to_string())),
+        Err(error) => Err(Undelivered::again(error.to_string())),
     }
 }
 
@@ -265,13 +265,13 @@ fn wait_for(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>
 
 /// The notifications that wait for a receiver.
 #[derive(Default)]
-struct Queue {
-    state: Mutex<Waiting>,
+struct Outbox {
+    state: Mutex<OutboxState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct OutboxState {
     notifications: VecDeque<Arc<Notification>>,
     /// Notifications that were dropped since the last report of it.
     dropped: usize,
@@ -279,8 +279,8 @@ struct Waiting {
     has_ended: bool,
 }
 
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+impl Outbox {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -324,7 +324,7 @@ impl Queue {
     /// Waits before the next try; `false` if the agent ends.
     fn pause(&self, wait: Duration) -> bool {
         let waiting = self.lock();
-        let goes_on = |waiting: &mut Waiting| !waiting.is_over;
+        let goes_on = |waiting: &mut OutboxState| !waiting.is_over;
         let waited = self.changed.wait_timeout_while(waiting, wait, goes_on);
         let (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
         !waiting.is_over
@@ -332,7 +332,7 @@ impl Queue {
 }
 
 /// Delivers until the end. `say` gets the lines for the log.
-fn deliver_all(queue: &Queue, receiver: &Receiver, first_wait: Duration, say: impl Fn(&str)) {
+fn deliver_all(queue: &Outbox, receiver: &Receiver, first_wait: Duration, say: impl Fn(&str)) {
     let name = receiver.name();
     let mut wait = None;
     while let Some(notification) = queue.oldest() {
@@ -357,13 +357,13 @@ fn deliver_all(queue: &Queue, receiver: &Receiver, first_wait: Duration, say: im
                     ));
                 }
             }
-            Some(Refusal { why, is_final }) if is_final || is_too_old => {
+            Some(Undelivered { why, is_final }) if is_final || is_too_old => {
                 queue.remove(&notification, !is_final);
                 if is_final {
                     say(&format!("the {name} refused a notification: {why}"));
                 }
             }
-            Some(Refusal { why, .. }) => {
+            Some(Undelivered { why, .. }) => {
                 if wait.is_none() {
                     say(&format!(
                         "the {name} took no notification: {why}; the next tries follow after 1 s to 5 min"
@@ -394,7 +394,7 @@ fn deliver_all(queue: &Queue, receiver: &Receiver, first_wait: Duration, say: im
 pub struct Notifier {
     receivers: Receivers,
     host: Option<&'static str>,
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<Arc<Outbox>>,
 }
 
 impl Notifier {
@@ -404,7 +404,7 @@ impl Notifier {
         let command = command.map(|words| Receiver::Command(words.clone()));
         let webhook = receivers.webhook.clone().map(Receiver::Webhook);
         let start = |receiver: Receiver| {
-            let queue = Arc::<Queue>::default();
+            let queue = Arc::<Outbox>::default();
             let of_thread = Arc::clone(&queue);
             let work = move || deliver_all(&of_thread, &receiver, FIRST_WAIT, output::say);
             let started = thread::Builder::new().name("notify".to_owned()).spawn(work);
@@ -476,7 +476,7 @@ impl Notifier {
         let end = Instant::now() + END_MAX;
         for queue in &self.queues {
             let left = end.saturating_duration_since(Instant::now());
-            let runs = |waiting: &mut Waiting| !waiting.has_ended;
+            let runs = |waiting: &mut OutboxState| !waiting.has_ended;
             let waited = queue.changed.wait_timeout_while(queue.lock(), left, runs);
             drop(waited);
         }
@@ -587,7 +587,7 @@ mod tests {
             "HTTP/1.1 404 Not Found",
             "HTTP/1.0 204 No Content",
         ]);
-        let queue = Queue::default();
+        let queue = Outbox::default();
         for text in ["a", "b", "c"] {
             queue.push(notification(text));
         }
@@ -617,7 +617,7 @@ mod tests {
     /// The end of the agent comes before the next try, and the log has the number of notifications that are lost.
     #[test]
     fn lost_notifications_are_counted() {
-        let queue = Queue::default();
+        let queue = Outbox::default();
         for number in 0..=WAITING_MAX {
             queue.push(notification(&number.to_string()));
         }

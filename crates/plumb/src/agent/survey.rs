@@ -38,7 +38,7 @@ pub struct LayoutSurvey {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct SurveyDocument {
     schema: String,
     findings: Vec<Finding>,
     result: DocumentResult,
@@ -244,7 +244,7 @@ impl SurveyFile {
         let mut file = file.take(BYTES_MAX);
         file.read_to_end(&mut bytes)
             .map_err(|error| failed(&error))?;
-        let document: Document = json::from_slice(&bytes).map_err(|error| failed(&error))?;
+        let document: SurveyDocument = json::from_slice(&bytes).map_err(|error| failed(&error))?;
         if document.schema != SCHEMA {
             let found = format!("found schema `{}`, expected `{SCHEMA}`", document.schema);
             return Err(failed(&found));

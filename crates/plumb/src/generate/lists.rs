@@ -304,11 +304,12 @@ fn sentences(modules: &Modules, present: &[&str]) -> Vec<String> {
     in_present_order(arms.collect(), present, |line| before(line, '('))
 }
 
+/// The function of a file of sentences with examples of its facts.
+const EXAMPLES: &str = "\npub(super) fn examples()";
+
 /// The examples of the facts that each file of sentences has for the snapshots.
 fn examples(modules: &Modules, _: &[&str]) -> Vec<String> {
-    let has = modules
-        .iter()
-        .filter(|(_, text)| text.contains("\npub(super) fn examples()"));
+    let has = modules.iter().filter(|(_, text)| text.contains(EXAMPLES));
     has.map(|(module, _)| format!("super::{module}::examples(),"))
         .collect()
 }
