@@ -31,6 +31,9 @@ const HOST_WAITING_MAX: usize = 10_000;
 /// Steps of findings that wait at most while the file cannot be written; older ones are dropped.
 const FINDINGS_WAITING_MAX: usize = 1000;
 
+/// Names that a device keeps; the oldest are dropped.
+const NAMES_MAX: usize = 64;
+
 /// The I/O of one device since its last increment.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceIncrement<'i> {
@@ -78,7 +81,33 @@ struct Series {
     layer: Layer,
     /// Names with the times from which they were seen, in order.
     names: Vec<(i64, String)>,
+    /// For each file the time of the last name that it has; `None` while the file lacks the series.
+    written: [Option<i64>; 2],
     open: [Option<Accumulator>; 3],
+}
+
+impl Series {
+    /// Notes a name that is not the present one.
+    fn note_name(&mut self, from_ns: i64, name: &str) {
+        if self.names.last().is_some_and(|(_, last)| last == name) {
+            return;
+        }
+        // A time before that of the last name would change the past.
+        let after_last = self.last_name_ns().map_or(i64::MIN, |from| from + 1);
+        self.names.push((from_ns.max(after_last), name.to_owned()));
+        let surplus = self.names.len().saturating_sub(NAMES_MAX);
+        self.names.drain(..surplus);
+    }
+
+    /// The time of the last name.
+    fn last_name_ns(&self) -> Option<i64> {
+        self.names.last().map(|(from, _)| *from)
+    }
+
+    /// The mark of a file that has the series and all its names.
+    fn written_mark(&self) -> i64 {
+        self.last_name_ns().unwrap_or(i64::MIN)
+    }
 }
 
 /// A closed window that waits for being written.
@@ -101,8 +130,6 @@ pub struct Writer {
     /// Values of facts about the host that wait for being written.
     host: Vec<HostFactRow>,
     upto_ns: i64,
-    /// Series or names that a file does not have yet.
-    are_series_new: [bool; 2],
     notices: Vec<Notice>,
     _lock: File,
 }
@@ -128,7 +155,6 @@ impl Writer {
             findings: Vec::new(),
             host: Vec::new(),
             upto_ns: 0,
-            are_series_new: [true; 2],
             notices,
             _lock: lock,
         };
@@ -322,17 +348,8 @@ impl Writer {
                 number
             }
         };
-        if let Some(series) = self.series.get_mut(&number)
-            && series
-                .names
-                .last()
-                .is_none_or(|(_, name)| name != increment.name)
-        {
-            // A time before that of the last name would change the past.
-            let after_last = series.names.last().map_or(i64::MIN, |(from, _)| from + 1);
-            let from_ns = from_ns.max(after_last);
-            series.names.push((from_ns, increment.name.to_owned()));
-            self.are_series_new = [true; 2];
+        if let Some(series) = self.series.get_mut(&number) {
+            series.note_name(from_ns, increment.name);
         }
         Ok(number)
     }
@@ -342,11 +359,11 @@ impl Writer {
             identity: identity.to_owned(),
             layer,
             names: Vec::new(),
+            written: [None; 2],
             open: [None, None, None],
         };
         self.series.insert(number, series);
         self.numbers.insert((identity.to_owned(), layer), number);
-        self.are_series_new = [true; 2];
     }
 
     /// Closes the open windows of a series that a window is not part of. They are closed from fine to coarse, because
@@ -411,8 +428,8 @@ impl Writer {
             Part::Recent => self.recent = database,
             Part::History => self.history = database,
         }
-        self.are_series_new[part as usize] = true;
         for series in self.series.values_mut() {
+            series.written[part as usize] = None;
             for open in series.open.iter_mut().flatten() {
                 open.is_dirty = true;
             }

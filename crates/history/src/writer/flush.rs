@@ -124,9 +124,7 @@ impl Writer {
         let open_bytes: usize = open_rows.iter().map(|row| row.len_bytes()).sum();
         let evicted = room::make_room(database, &self.settings, (bytes + open_bytes) as u64)?;
         let write = || -> rusqlite::Result<()> {
-            if self.are_series_new[part as usize] {
-                write_series(&transaction, &self.series)?;
-            }
+            write_series(&transaction, part, &self.series)?;
             for ((window, number), whole) in keys.iter().zip(&records) {
                 write_record(&transaction, *window, *number, whole)?;
             }
@@ -150,7 +148,9 @@ impl Writer {
 
     /// Notes that a file has everything now.
     fn stored(&mut self, part: Part, keys: &[(Window, u32)], evicted: u64) {
-        self.are_series_new[part as usize] = false;
+        for series in self.series.values_mut() {
+            series.written[part as usize] = Some(series.written_mark());
+        }
         if evicted > 0 {
             self.notices.push(Notice::Evicted { windows: evicted });
         }
@@ -235,20 +235,36 @@ fn sum_of(base: &EncodedRecord, fresh: &EncodedRecord) -> EncodedRecord {
     sum.encode().unwrap_or_else(|_| fresh.clone())
 }
 
+/// Writes the series and names that a file lacks.
 fn write_series(
     connection: &rusqlite::Connection,
+    part: Part,
     all: &std::collections::BTreeMap<u32, Series>,
 ) -> rusqlite::Result<()> {
     for (number, series) in all {
-        let layer = Layer::word(series.layer);
-        connection
-            .prepare_cached("INSERT OR REPLACE INTO series VALUES (?, ?, ?)")?
-            .execute(params![number, series.identity, layer])?;
-        for (from_ns, name) in &series.names {
-            connection
-                .prepare_cached("INSERT OR REPLACE INTO name VALUES (?, ?, ?)")?
-                .execute(params![number, from_ns, name])?;
+        let written = series.written[part as usize];
+        if written == Some(series.written_mark()) {
+            continue;
         }
+        if written.is_none() {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO series VALUES (?, ?, ?)")?
+                .execute(params![number, series.identity, Layer::word(series.layer)])?;
+            connection
+                .prepare_cached("DELETE FROM name WHERE series = ?")?
+                .execute([number])?;
+        }
+        for (from_ns, name) in &series.names {
+            if written.is_none_or(|upto| *from_ns > upto) {
+                connection
+                    .prepare_cached("INSERT OR REPLACE INTO name VALUES (?, ?, ?)")?
+                    .execute(params![number, from_ns, name])?;
+            }
+        }
+        let oldest = series.names.first().map(|(from_ns, _)| *from_ns);
+        connection
+            .prepare_cached("DELETE FROM name WHERE series = ? AND from_ns < ?")?
+            .execute(params![number, oldest])?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use plumb_trace::Layer;
 use rusqlite::{Connection, params};
 
 use super::flush::OpenRow;
-use super::{Accumulator, Notice, Writer};
+use super::{Accumulator, NAMES_MAX, Notice, Writer};
 use crate::database::{Database, set_aside};
 use crate::error::HistoryError;
 use crate::record::{self, EncodedRecord};
@@ -112,13 +112,13 @@ impl Writer {
             }
             loaded => loaded?,
         };
-        if !of_history.is_empty() && !agree(&of_history, &of_recent) {
+        if agree(&of_history, &of_recent) {
+            self.take_series(&of_recent, Part::Recent);
+        } else {
             // Its numbers mean other devices: it belongs to another history.
             let aside = set_aside(&self.folder, Part::Recent)?;
             self.notices.push(Notice::SetAside { aside });
             self.recent = Database::open_to_write(&self.folder, Part::Recent, &self.settings)?;
-        } else if of_history.is_empty() {
-            self.take_series(of_recent);
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Writer {
             .number(sql, "read the time of the last checkpoint")?;
         let rows = read_open(&self.history.connection)
             .map_err(|source| self.history.failed("read the open windows", source))?;
-        self.take_series(series.clone());
+        self.take_series(&series, Part::History);
         for row in rows {
             let restored = record::decode_senders(&row.senders).and_then(|senders| {
                 Accumulator::restored(row.window, row.base, row.profile, senders)
@@ -147,11 +147,22 @@ impl Writer {
         Ok(series)
     }
 
-    fn take_series(&mut self, list: Vec<StoredSeries>) {
+    /// Takes over the series of a file. A crash between the two files leaves one that `history.db` lacks.
+    fn take_series(&mut self, list: &[StoredSeries], part: Part) {
         for stored in list {
-            self.insert_series(stored.number, &stored.identity, stored.layer);
-            if let Some(series) = self.series.get_mut(&stored.number) {
-                series.names = stored.names;
+            let key = (stored.identity.clone(), stored.layer);
+            if !self.series.contains_key(&stored.number) && !self.numbers.contains_key(&key) {
+                self.insert_series(stored.number, &stored.identity, stored.layer);
+                if let Some(series) = self.series.get_mut(&stored.number) {
+                    let surplus = stored.names.len().saturating_sub(NAMES_MAX);
+                    series.names = stored.names[surplus..].to_vec();
+                }
+            }
+            // Other names, or too many of them, are written again.
+            if let Some(series) = self.series.get_mut(&stored.number)
+                && series.names == stored.names
+            {
+                series.written[part as usize] = Some(series.written_mark());
             }
         }
     }

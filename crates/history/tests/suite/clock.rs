@@ -2,6 +2,7 @@
 
 use plumb_history::{DeviceIncrement, HistoryError, Reader, Settings, Span, Writer};
 use plumb_testkit::temp_dir;
+use rusqlite::Connection;
 
 use crate::support::{BEGIN, DAY, EVER, HOUR, IDENTITY, Load, MINUTE, add, exact, feed, ios, read};
 
@@ -81,6 +82,82 @@ fn a_device_keeps_its_history_under_another_name() {
         .collect();
     assert_eq!(names, ["sda", "sdb"]);
     assert_eq!(ios(room.path()), load.whole().ios() + later.whole().ios());
+}
+
+/// Adds the first increment of a load at a time under a name.
+fn add_named(writer: &mut Writer, load: &Load, at_ns: i64, identity: &str, name: &str) {
+    let increment = DeviceIncrement {
+        identity,
+        name,
+        profile: &load.increments[0].1,
+        senders: None,
+    };
+    let span = Span {
+        from_ns: at_ns,
+        to_ns: at_ns + MINUTE,
+    };
+    writer.add(span, &increment).expect("an increment");
+}
+
+#[test]
+fn the_names_of_a_device_are_bounded() {
+    let room = temp_dir("many-names");
+    let load = Load::new(5, BEGIN, 1, 10, 32);
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    for number in 0..200 {
+        let name = format!("sd{number}");
+        add_named(&mut writer, &load, BEGIN + number * MINUTE, IDENTITY, &name);
+        if number % 50 == 0 {
+            writer.checkpoint(BEGIN + number * MINUTE).expect("room");
+        }
+    }
+    writer.checkpoint(BEGIN + DAY).expect("a checkpoint");
+    let expected: Vec<String> = (136..200).map(|number| format!("sd{number}")).collect();
+    for file in ["recent.db", "history.db"] {
+        let connection = Connection::open(room.path().join(file)).expect("a database");
+        let mut statement = connection
+            .prepare("SELECT name FROM name ORDER BY from_ns")
+            .expect("its table");
+        let names = statement.query_map([], |row| row.get(0)).expect("names");
+        let names: Vec<String> = names.map(|name| name.expect("text")).collect();
+        assert_eq!(names, expected, "{file}");
+    }
+}
+
+#[test]
+fn names_are_written_once() {
+    let room = temp_dir("written-names");
+    let load = Load::new(5, BEGIN, 1, 10, 32);
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    add_named(&mut writer, &load, BEGIN, "one", "sda");
+    writer.checkpoint(BEGIN + MINUTE).expect("a checkpoint");
+    // A name that is written again would replace the mark.
+    let change = |sql: &str| {
+        for file in ["recent.db", "history.db"] {
+            let connection = Connection::open(room.path().join(file)).expect("a database");
+            assert_eq!(connection.execute(sql, []).expect("a change"), 1, "{file}");
+        }
+    };
+    change("UPDATE name SET name = 'mark'");
+    add_named(&mut writer, &load, BEGIN + MINUTE, "one", "sdb");
+    add_named(&mut writer, &load, BEGIN + MINUTE, "other", "sda");
+    writer.checkpoint(BEGIN + 2 * MINUTE).expect("a checkpoint");
+    drop(writer);
+    // Nor does a restart write them.
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    add_named(&mut writer, &load, BEGIN + 2 * MINUTE, "other", "sdc");
+    writer.checkpoint(BEGIN + 3 * MINUTE).expect("a checkpoint");
+    let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+    let series = reader.series().expect("devices");
+    let names = |at: usize| -> Vec<&str> {
+        let names = series[at].names.iter();
+        names.map(|(_, name)| name.as_str()).collect()
+    };
+    assert_eq!(
+        (names(0), names(1)),
+        (vec!["mark", "sdb"], vec!["sda", "sdc"])
+    );
+    change("DELETE FROM name WHERE name = 'mark'");
 }
 
 #[test]
