@@ -6,7 +6,6 @@
 //! reported once and tried again each time; the I/O stay in memory until then.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use serde::Serialize;
 
 use crate::cli::{Agent, STATE_DIR};
 use crate::config::Config;
-use crate::device_names::{self, DeviceNames};
+use crate::device_names::DeviceNames;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::history::{make_folder, now_ns};
@@ -33,6 +32,7 @@ use crate::watch::{refused, wait_until};
 use crate::{output, privilege};
 
 mod config;
+pub mod identity;
 pub mod judge;
 mod log;
 mod notify;
@@ -350,6 +350,9 @@ struct RunningAgent {
 
 impl RunningAgent {
     fn add(&mut self, writer: &mut Writer, span: Span, reading: &plumb_capture::Reading) {
+        // A name may be that of another disk by now.
+        self.identities
+            .extend(identity::present(Path::new(identity::DISKS)));
         for profile in reading.profiles.iter() {
             let name = &profile.device;
             let identity = self.identity(name);
@@ -444,13 +447,10 @@ impl RunningAgent {
         self.report(writer);
     }
 
-    /// The identity of a disk; of one that has gone away the last known.
+    /// The identity of a disk; of one that has gone away the last known, and of one without any its name.
     fn identity(&mut self, name: &str) -> String {
-        // The name may be that of another disk by now.
-        let found = identity(name).or_else(|| self.identities.get(name).cloned());
-        let identity = found.unwrap_or_else(|| name.to_owned());
-        self.identities.insert(name.to_owned(), identity.clone());
-        identity
+        let known = self.identities.entry(name.to_owned());
+        known.or_insert_with(|| name.to_owned()).clone()
     }
 
     /// Reports a fault when it appears, and its end.
@@ -492,24 +492,6 @@ pub fn notice_words(notice: &Notice) -> String {
             "{windows} windows are lost: too many had to wait for the file system; coarser windows have their I/O"
         ),
     }
-}
-
-/// The identity of a disk in sysfs: WWN, UUID or serial number.
-fn identity(name: &str) -> Option<String> {
-    let folder = device_names::sysfs_folder(name);
-    let files = [
-        "wwid",
-        "device/wwid",
-        "dm/uuid",
-        "md/uuid",
-        "serial",
-        "device/serial",
-    ];
-    files
-        .into_iter()
-        .filter_map(|file| fs::read_to_string(folder.join(file)).ok())
-        .map(|text| text.trim().to_owned())
-        .find(|text| !text.is_empty())
 }
 
 /// The senders of the I/O of a device.

@@ -165,7 +165,8 @@ fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
         let place = judge::Location::parse(&key.place);
         let is_of_series = |place: judge::Location| {
             let all = series.iter().flatten().flatten();
-            all.into_iter().any(|one| place.is_on(&one.identity))
+            all.into_iter()
+                .any(|one| place.is_on(&one.identity) || place.is_on_disk_of(&one.identity))
         };
         let name = span.device.trim_start_matches("/dev/");
         finding.is_some_and(|finding| finding.target.device == name)

@@ -21,6 +21,7 @@ use plumb_report::history::FindingChange;
 use plumb_stack::Obstacle;
 use serde::{Deserialize, Serialize};
 
+use super::identity::is_path_of;
 use super::survey::LayoutSurvey;
 use crate::config::Config;
 
@@ -83,6 +84,13 @@ impl Location {
     pub fn is_on(&self, identity: &str) -> bool {
         let behind = self.identity.strip_prefix(identity);
         behind.is_some_and(|behind| behind.is_empty() || behind.starts_with("-part"))
+    }
+
+    /// Whether it is on the layout of the disk to which a path leads: all paths have one layout.
+    #[must_use]
+    pub fn is_on_disk_of(&self, path: &str) -> bool {
+        let disk = self.identity.split("-part").next().unwrap_or_default();
+        self.layer == LAYOUT && is_path_of(path, disk)
     }
 }
 

@@ -19,6 +19,7 @@ use plumb_report::exports::{
 };
 use plumb_trace::{Layer, Op};
 
+use super::identity;
 use super::judge::PresentFinding;
 use crate::output;
 
@@ -121,7 +122,7 @@ impl Board {
 
     /// Leaves out devices that the host no longer has, and adds disks without I/O: their counters have begun at 0.
     pub fn set_devices(&self) {
-        self.set_devices_in(Path::new("/sys/block"));
+        self.set_devices_in(Path::new(identity::DISKS));
     }
 
     fn set_devices_in(&self, disks: &Path) {
@@ -168,15 +169,15 @@ impl Board {
 
 /// The disks of the host that have a size.
 fn present_disks(disks: &Path) -> impl Iterator<Item = (String, DeviceMetrics)> {
+    let identities = identity::present(disks);
     let entries = fs::read_dir(disks).into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
+    entries.filter_map(move |entry| {
         let read = |file: &str| fs::read_to_string(entry.path().join(file)).ok();
         let sectors: u64 = read("size")?.trim().parse().ok()?;
         let number = plumb_capture::number_of(read("dev")?.trim())?;
         let layer = Layers::default().layer_of(number);
         let name = entry.file_name().to_string_lossy().replace('!', "/");
-        let identity = super::identity(&name);
-        let identity = identity.as_ref().unwrap_or(&name);
+        let identity = identities.get(&name).unwrap_or(&name);
         let device = empty(layer, identity);
         (sectors > 0).then_some((name, device))
     })

@@ -7,6 +7,7 @@ use plumb_history::{Reader, SeriesFacts, Settings, Span};
 use plumb_profile::codec::Saved;
 
 use super::now_ns;
+use crate::agent::identity::is_path_of;
 use crate::failure::Failure;
 use crate::moment::{parse_duration, parse_local, unix_words};
 
@@ -96,7 +97,7 @@ impl DeviceSpan {
         }
     }
 
-    /// The series of the device: one for each layer.
+    /// The series of the device: one for each layer, and of a LUN one for each path.
     ///
     /// # Errors
     /// When the history has no such device.
@@ -106,7 +107,11 @@ impl DeviceSpan {
         let is_it = |series: &&SeriesFacts| {
             series.identity == self.device || series.names.iter().any(|(_, known)| known == name)
         };
-        let found: Vec<SeriesFacts> = all.iter().filter(is_it).cloned().collect();
+        let is_path = |series: &&SeriesFacts| is_path_of(&series.identity, &self.device);
+        let mut found: Vec<SeriesFacts> = all.iter().filter(is_it).cloned().collect();
+        if found.is_empty() {
+            found = all.iter().filter(is_path).cloned().collect();
+        }
         if !found.is_empty() {
             return Ok(found);
         }
