@@ -64,8 +64,8 @@ pub struct SpanProfile {
 
 /// See the module.
 pub struct Reader {
-    recent: Option<Database>,
-    history: Option<Database>,
+    pub(crate) recent: Option<Database>,
+    pub(crate) history: Option<Database>,
 }
 
 impl Reader {

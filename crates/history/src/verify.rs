@@ -1,5 +1,6 @@
 //! The state of a store: damage, sizes, and the reach of its bounds.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::database::Database;
@@ -115,17 +116,22 @@ impl Reader {
         Ok(estimate)
     }
 
-    /// Copies the store to another folder while the agent may write to it.
+    /// Copies the store to another folder while the agent may write to it. The copies are for their owner alone.
+    ///
+    /// `history.db` goes first. A window of 5 minutes that closes between the two copies is then open in the copy of `history.db` and
+    /// closed in that of `recent.db`; readers and the writer take the open one, so it counts once. In the other order it would be in neither
+    /// copy: closed in `history.db`, and not yet in `recent.db`. Its hour would have its I/O, and its 5 minutes would be lost.
     ///
     /// # Errors
     /// If a file of the copy exists, or the system fails.
     pub fn back_up(&self, to: &Path) -> Result<Vec<PathBuf>, HistoryError> {
         let mut made = Vec::new();
-        for database in self.databases() {
+        for database in self.history.iter().chain(&self.recent) {
             let file = to.join(database.part.file_name());
             std::fs::OpenOptions::new()
                 .write(true)
                 .create_new(true)
+                .mode(0o600)
                 .open(&file)
                 .map_err(|source| HistoryError::File {
                     file: file.clone(),
