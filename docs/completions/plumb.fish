@@ -248,7 +248,9 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l state-dir -d 'Folder of the history; it is made if it is missing' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l as -d 'WWN, UUID or serial number of the device (default: that of the device with the name of the profile at its time, else the name)' -r
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l last -d 'The last TIME of all devices: 15m, 2h, 7d' -r
@@ -256,18 +258,22 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l keep -d 'Keep this time before now, in hours or days: 12h, 90d' -r
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s V -l version -d 'Print version'

@@ -43,6 +43,19 @@ impl SeriesFacts {
             .last()
             .map_or(self.identity.as_str(), |(_, name)| name)
     }
+
+    /// The name at a time; before the first name that was seen, that one. `None` without any.
+    #[must_use]
+    pub fn name_at(&self, at_ns: i64) -> Option<&str> {
+        name_at(&self.names, at_ns)
+    }
+}
+
+/// See [`SeriesFacts::name_at`].
+pub(crate) fn name_at(names: &[(i64, String)], at_ns: i64) -> Option<&str> {
+    let later = names.partition_point(|(from_ns, _)| *from_ns <= at_ns);
+    let (_, name) = names.get(later.saturating_sub(1))?;
+    Some(name)
 }
 
 /// The I/O of a device in a span.

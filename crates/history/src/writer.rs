@@ -16,6 +16,7 @@ use crate::database::{Database, set_aside};
 use crate::error::HistoryError;
 use crate::finding::{self, FindingInterval, FindingKey, FindingNote, FindingStep};
 use crate::host::{self, HostFactRow};
+use crate::reader::name_at;
 use crate::record::EncodedRecord;
 use crate::room;
 use crate::schema::{Part, SERIES_MAX};
@@ -87,9 +88,10 @@ struct Series {
 }
 
 impl Series {
-    /// Notes a name that is not the present one.
+    /// Notes a name that is neither the present one nor that of its time: a saved profile can be older than the last name.
     fn note_name(&mut self, from_ns: i64, name: &str) {
-        if self.names.last().is_some_and(|(_, last)| last == name) {
+        let is_present = self.names.last().is_some_and(|(_, last)| last == name);
+        if is_present || name_at(&self.names, from_ns) == Some(name) {
             return;
         }
         // A time before that of the last name would change the past.

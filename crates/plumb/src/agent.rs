@@ -31,7 +31,7 @@ use crate::signals::{service_flags, stop_flag};
 use crate::watch::{refused, wait_until};
 use crate::{output, privilege};
 
-mod config;
+pub mod config;
 pub mod identity;
 pub mod judge;
 mod log;

@@ -36,8 +36,8 @@ pub use check::{Check, Export, HostedName, Join};
 pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use history::{
-    Agent, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryExport,
-    HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR,
+    Agent, AgentStore, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump,
+    HistoryExport, HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR,
 };
 pub use probe::Probe;
 pub use record::Record;

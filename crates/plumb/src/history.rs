@@ -1,14 +1,14 @@
 //! `plumb history`: questions to the history that `plumb agent` writes, and its care.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use plumb_geometry::SmallSort;
 use plumb_history::{
-    DeviceIncrement, FindingKey, Glance, GlanceRow, HistoryError, Reader, SeriesFacts, Settings,
-    Span, Tier, Window, Writer,
+    DeviceIncrement, FindingKey, Glance, GlanceRow, HistoryError, Reader, SeriesFacts, Span, Tier,
+    Window, Writer,
 };
 use plumb_model::Finding;
 use plumb_profile::Profile;
@@ -21,9 +21,11 @@ use plumb_report::history::{
 };
 use plumb_trace::input::Input;
 
+use crate::agent::config::AgentConfig;
 use crate::agent::judge;
 use crate::cli::{
-    History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport, HistoryPrune,
+    AgentStore, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport,
+    HistoryPrune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -83,8 +85,8 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
         HistoryCommand::Dump(wanted) => dump(wanted),
         HistoryCommand::Backup(backup) => back_up(backup),
         HistoryCommand::Prune(wanted) => prune(wanted),
-        HistoryCommand::Verify(store) => {
-            let state = span::open(&store.folder.state_dir)?
+        HistoryCommand::Verify(care) => {
+            let state = opened(&configured(&care.store)?)?
                 .verify()
                 .map_err(failed)?;
             let exit = match state.files.iter().all(plumb_history::FileState::is_sound) {
@@ -98,13 +100,22 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
                 damaged: file.damaged,
                 differing: file.differing,
             });
-            print(&HistoryAnswer::Files(files.collect()), store.json, exit)
+            print(&HistoryAnswer::Files(files.collect()), care.json, exit)
         }
-        HistoryCommand::Estimate(store) => {
-            let answer = HistoryAnswer::Size(estimate(&span::open(&store.folder.state_dir)?)?);
-            print(&answer, store.json, Exit::Clean)
+        HistoryCommand::Estimate(care) => {
+            let answer = HistoryAnswer::Size(estimate(&configured(&care.store)?)?);
+            print(&answer, care.json, Exit::Clean)
         }
     }
+}
+
+/// The folder and the bounds of a history, as its agent has them.
+fn configured(store: &AgentStore) -> Result<AgentConfig, Failure> {
+    AgentConfig::of_store(store.config.as_deref(), store.state_dir.as_deref())
+}
+
+fn opened(config: &AgentConfig) -> Result<Reader, Failure> {
+    span::open_with(&config.state_dir, &config.history)
 }
 
 fn failed(error: HistoryError) -> Failure {
@@ -322,8 +333,8 @@ fn window(from_ns: i64, glance: &Glance) -> HistoryWindow {
     }
 }
 
-fn estimate(reader: &Reader) -> Result<report::HistorySize, Failure> {
-    let estimate = reader.estimate(&Settings::default()).map_err(failed)?;
+fn estimate(config: &AgentConfig) -> Result<report::HistorySize, Failure> {
+    let estimate = opened(config)?.estimate(&config.history).map_err(failed)?;
     let tiers = Tier::ALL.map(|tier| report::HistoryTier {
         window_seconds: seconds(tier),
         reach_days: (estimate.reach_ns[tier as usize] / Tier::Day.width_ns()) as u64,
@@ -358,7 +369,8 @@ fn import_files(args: &HistoryImport) -> Result<Exit, Failure> {
             profiles.push((span, profile.clone()));
         }
     }
-    let kept_ns = Settings::default().tier(Tier::Day).keep_ns;
+    let config = configured(&args.store)?;
+    let kept_ns = config.history.tier(Tier::Day).keep_ns;
     let oldest_ns = now_ns().saturating_sub(kept_ns);
     if let Some((span, profile)) = profiles.iter().find(|(span, _)| span.to_ns < oldest_ns) {
         return Err(Failure::usage(format!(
@@ -370,12 +382,28 @@ fn import_files(args: &HistoryImport) -> Result<Exit, Failure> {
     }
     // Older ones first: names are stored with the time from which they were seen.
     profiles.small_sort_by_key(|(span, _)| span.from_ns);
-    make_folder(&args.state_dir)?;
-    let mut writer = Writer::open(&args.state_dir, Settings::default()).map_err(failed)?;
-    for (span, profile) in &profiles {
+    let names: BTreeSet<&str> = profiles
+        .iter()
+        .map(|(_, profile)| profile.device.as_str())
+        .collect();
+    if args.identity.is_some() && names.len() > 1 {
+        let names: Vec<&str> = names.into_iter().collect();
+        return Err(Failure::usage(format!(
+            "--as: found profiles of {}, expected those of one device",
+            names.join(", ")
+        )));
+    }
+    make_folder(&config.state_dir)?;
+    let known = known_devices(&config)?;
+    let devices: Vec<ImportedDevice> = profiles
+        .iter()
+        .map(|(span, profile)| device_of(&known, profile, span.from_ns, args.identity.as_deref()))
+        .collect();
+    let mut writer = Writer::open(&config.state_dir, config.history.clone()).map_err(failed)?;
+    for ((span, profile), device) in profiles.iter().zip(&devices) {
         let increment = DeviceIncrement {
-            identity: &profile.device,
-            name: &profile.device,
+            identity: &device.identity,
+            name: &device.name,
             profile,
             senders: None,
         };
@@ -385,9 +413,67 @@ fn import_files(args: &HistoryImport) -> Result<Exit, Failure> {
     output::say(&format!(
         "added {} to the history in {}",
         plumb_geometry::plural(profiles.len() as u64, "profile"),
-        args.state_dir.display()
+        config.state_dir.display()
     ));
+    let owners = profiles.iter().zip(&devices);
+    let owners: BTreeSet<(&str, &str)> = owners
+        .map(|((_, profile), device)| (profile.device.as_str(), device.identity.as_str()))
+        .collect();
+    for (name, identity) in owners {
+        if name != identity {
+            output::say(&format!("the I/O of {name} belong to {identity} now"));
+        }
+    }
     Ok(Exit::Clean)
+}
+
+/// The devices of a history that may be absent yet.
+fn known_devices(config: &AgentConfig) -> Result<Vec<SeriesFacts>, Failure> {
+    match Reader::open(&config.state_dir, &config.history) {
+        Err(HistoryError::Missing { .. }) => Ok(Vec::new()),
+        opened => opened.and_then(|reader| reader.series()).map_err(failed),
+    }
+}
+
+/// Identity and name of a device.
+struct ImportedDevice {
+    identity: String,
+    name: String,
+}
+
+/// The device that an imported profile belongs to: the named one, else the one that had the name of the profile at its time.
+fn device_of(
+    known: &[SeriesFacts],
+    profile: &Profile,
+    at_ns: i64,
+    identity: Option<&str>,
+) -> ImportedDevice {
+    let name = profile.device.as_str();
+    if let Some(identity) = identity {
+        let series = known.iter().find(|series| series.identity == identity);
+        let known_name = series.and_then(|series| series.name_at(at_ns));
+        return ImportedDevice {
+            identity: identity.to_owned(),
+            // The profile may be from another host: its name is no news about this device.
+            name: known_name.unwrap_or(name).to_owned(),
+        };
+    }
+    // A disk that went away keeps its last name, so the one that took the name last before that time counts.
+    let since = |series: &SeriesFacts| {
+        let names = series.names.iter().filter(|(_, known)| known == name);
+        let taken = names.map(|(from_ns, _)| *from_ns);
+        taken.filter(|from_ns| *from_ns <= at_ns).max()
+    };
+    let had_name = known
+        .iter()
+        .filter(|series| series.name_at(at_ns) == Some(name));
+    let identity = had_name
+        .max_by_key(|series| since(series))
+        .map_or(name, |series| &series.identity);
+    ImportedDevice {
+        identity: identity.to_owned(),
+        name: name.to_owned(),
+    }
 }
 
 /// The time of a profile, if it has the time of day.
@@ -417,7 +503,7 @@ pub fn make_folder(folder: &Path) -> Result<(), Failure> {
 }
 
 fn back_up(args: &HistoryBackup) -> Result<Exit, Failure> {
-    let made = span::open(&args.folder.state_dir)?
+    let made = opened(&configured(&args.store)?)?
         .back_up(&args.to)
         .map_err(failed)?;
     for file in made {
@@ -525,7 +611,8 @@ fn prune(args: &HistoryPrune) -> Result<Exit, Failure> {
         ))
     })?;
     // A new store in an empty folder would be no answer.
-    let reader = span::open(&args.folder.state_dir)?;
+    let config = configured(&args.store)?;
+    let reader = opened(&config)?;
     let before_ns = now_ns().saturating_sub(keep_ns);
     let spans = reader.series().map_err(failed)?;
     let newest_ns = spans
@@ -541,7 +628,7 @@ fn prune(args: &HistoryPrune) -> Result<Exit, Failure> {
             time_words(newest_ns)
         )));
     }
-    let mut writer = Writer::open(&args.folder.state_dir, Settings::default()).map_err(failed)?;
+    let mut writer = Writer::open(&config.state_dir, config.history).map_err(failed)?;
     let notices = writer.take_notices();
     for notice in &notices {
         output::say(&crate::agent::notice_words(notice));

@@ -89,7 +89,19 @@ impl AgentConfig {
     /// # Errors
     /// If a named file is absent, or a file has a mistake.
     pub fn read(args: &Agent) -> Result<AgentConfig, Failure> {
-        let named = args.config.as_deref();
+        let mut config = AgentConfig::of_store(args.config.as_deref(), args.state_dir.as_deref())?;
+        config.interval = args.interval.unwrap_or(config.interval);
+        Ok(config)
+    }
+
+    /// The configuration for the work on a history: a named folder overrides that of the file.
+    ///
+    /// # Errors
+    /// As [`AgentConfig::read`].
+    pub fn of_store(
+        named: Option<&Path>,
+        state_dir: Option<&Path>,
+    ) -> Result<AgentConfig, Failure> {
         let path = named.or_else(|| is_there(Path::new(PATH)).then_some(Path::new(PATH)));
         let mut config = match path {
             Some(path) => {
@@ -99,10 +111,9 @@ impl AgentConfig {
             }
             None => AgentConfig::default(),
         };
-        if let Some(state_dir) = &args.state_dir {
-            config.state_dir.clone_from(state_dir);
+        if let Some(state_dir) = state_dir {
+            state_dir.clone_into(&mut config.state_dir);
         }
-        config.interval = args.interval.unwrap_or(config.interval);
         Ok(config)
     }
 

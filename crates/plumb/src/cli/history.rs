@@ -79,9 +79,9 @@ pub enum HistoryCommand {
     /// Delete windows that are older than a time; the agent must not run
     Prune(HistoryPrune),
     /// Read all records and check them
-    Verify(HistoryStore),
+    Verify(HistoryCare),
     /// Print the size of the history, and the time that it will cover
-    Estimate(HistoryStore),
+    Estimate(HistoryCare),
 }
 
 /// The folder of a history.
@@ -90,6 +90,27 @@ pub struct StateDir {
     /// Folder of the history
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
+}
+
+/// The history of an agent, and its bounds.
+#[derive(Debug, Args)]
+pub struct AgentStore {
+    /// Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// The history to check.
+#[derive(Debug, Args)]
+pub struct HistoryCare {
+    #[command(flatten)]
+    pub store: AgentStore,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The history to read.
@@ -158,9 +179,11 @@ pub struct HistoryImport {
     /// Saved profiles with the time of day
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Folder of the history; it is made if it is missing
-    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
-    pub state_dir: PathBuf,
+    /// WWN, UUID or serial number of the device (default: that of the device with the name of the profile at its time, else the name)
+    #[arg(long = "as", value_name = "IDENTITY")]
+    pub identity: Option<String>,
+    #[command(flatten)]
+    pub store: AgentStore,
 }
 
 /// Flags of `plumb history dump`.
@@ -186,7 +209,7 @@ pub struct HistoryPrune {
     #[arg(long, value_name = "TIME")]
     pub keep: String,
     #[command(flatten)]
-    pub folder: StateDir,
+    pub store: AgentStore,
 }
 
 /// Flags of `plumb history backup`.
@@ -196,7 +219,7 @@ pub struct HistoryBackup {
     #[arg(value_name = "FOLDER")]
     pub to: PathBuf,
     #[command(flatten)]
-    pub folder: StateDir,
+    pub store: AgentStore,
 }
 
 /// A time between two readings: systemd expects a sign of life in between.

@@ -292,6 +292,10 @@ const MANUALS: &[Manual] = &[
                 "Add a profile that plumb watch has saved",
             ),
             (
+                "sudo plumb history import old.plumb --as naa.5000c500a1b2c3d4",
+                "Add it to the device of this identity, also if it had another name or host",
+            ),
+            (
                 "plumb history import monday.plumb --state-dir other",
                 "Add it to a history of your own",
             ),

@@ -256,7 +256,15 @@ pub fn read_all(
 /// # Errors
 /// When it is missing or cannot be read.
 pub fn open(state_dir: &Path) -> Result<Reader, Failure> {
-    Reader::open(state_dir, &Settings::default()).map_err(|error| {
+    open_with(state_dir, &Settings::default())
+}
+
+/// Opens a history with the bounds of its agent.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(state_dir: &Path, settings: &Settings) -> Result<Reader, Failure> {
+    Reader::open(state_dir, settings).map_err(|error| {
         let failure = Failure::failed(&error);
         match error {
             plumb_history::HistoryError::Missing { .. } => {

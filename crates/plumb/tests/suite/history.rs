@@ -129,6 +129,108 @@ fn imported_profiles_are_found_by_their_time() {
     assert!(same.out.contains("host_0"), "{}{}", same.out, same.err);
 }
 
+/// Devices, their identities and names of a history.
+fn devices(folder: &Folder) -> Vec<(String, Vec<String>)> {
+    let list = history(folder, &["list", "--json"]).ends(0).json();
+    let devices = list["result"]["is"].as_array().expect("devices");
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let names = |device: &Value| {
+        let names = device["names"].as_array().expect("names");
+        names.iter().map(|name| text(&name["name"])).collect()
+    };
+    let described = devices
+        .iter()
+        .map(|device| (text(&device["identity"]), names(device)));
+    described.collect()
+}
+
+/// A profile joins the device that had its name, or the device that the command names.
+#[test]
+fn imported_profiles_join_their_device() {
+    let folder = Folder::new("history-as");
+    let begin = yesterday();
+    let save = |name: &str, from: u64, host: &str| {
+        let trace = trace(&folder, &format!("{name}.csv"), from, 200);
+        let text = std::fs::read_to_string(&trace).expect("the trace");
+        std::fs::write(&trace, text.replace(",host,", &format!(",{host},"))).expect("room");
+        let saved = folder.path(name).display().to_string();
+        plumb(["analyze", &trace, "--save", &saved]).ends(1);
+        saved
+    };
+    let (first, second) = (
+        save("first", begin, "host"),
+        save("second", begin + 7_200, "host"),
+    );
+    let (other, later) = (
+        save("other", begin + 3_600, "db"),
+        save("later", begin + 14_400, "db"),
+    );
+    history(&folder, &["import", &first, "--as", "naa.5"])
+        .ends(0)
+        .complains("the I/O of host_0 belong to naa.5 now");
+    history(&folder, &["import", &second]).ends(0);
+    let of_host = vec!["host_0".to_owned()];
+    assert_eq!(devices(&folder), [("naa.5".to_owned(), of_host.clone())]);
+    // A profile of another host changes the name of no device.
+    history(&folder, &["import", &other, "--as", "naa.5"]).ends(0);
+    assert_eq!(devices(&folder), [("naa.5".to_owned(), of_host.clone())]);
+    history(&folder, &["import", &later]).ends(0);
+    let of_db = ("db_0".to_owned(), vec!["db_0".to_owned()]);
+    assert_eq!(devices(&folder), [of_db, ("naa.5".to_owned(), of_host)]);
+    history(&folder, &["import", &first, &other, "--as", "naa.5"])
+        .ends(2)
+        .complains("--as: found profiles of db_0, host_0, expected those of one device");
+    let store = folder.path("store").display().to_string();
+    let document = plumb(["analyze", "--json", "history:naa.5", "--state-dir", &store]).json();
+    assert_eq!(number(&document["result"]["profiles"][0]["ios"]), 600);
+}
+
+/// The bounds and the folder are those of the agent's configuration.
+#[test]
+fn the_configuration_bounds_the_history() {
+    let folder = Folder::new("history-config");
+    let store = folder.path("store").display().to_string();
+    let text = format!("state_dir = \"{store}\"\nhistory_max = \"512m\"\nkeep_days = \"1000d\"\n");
+    let config = folder.file("agent.toml", text).display().to_string();
+    let configured =
+        |args: &[&str]| -> Ran { plumb([&["history"], args, &["--config", &config]].concat()) };
+    let begin = yesterday() - 800 * 86_400;
+    let trace = trace(&folder, "old.csv", begin, 200);
+    let saved = folder.path("old").display().to_string();
+    plumb(["analyze", &trace, "--save", &saved]).ends(1);
+    history(&folder, &["import", &saved])
+        .ends(2)
+        .complains("expected one of the last 730 days");
+    // Twice: the second one deletes windows that are past their time.
+    configured(&["import", &saved]).ends(0);
+    configured(&["import", &saved]).ends(0);
+    let list = history(&folder, &["list", "--json"]).json();
+    let from = list["result"]["is"][0]["from"].as_str().expect("a begin");
+    let day =
+        humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + Duration::from_secs(begin));
+    assert_eq!(from[..10], day.to_string()[..10]);
+    configured(&["estimate"])
+        .ends(0)
+        .says("of at most 512 MiB in use");
+    configured(&["verify"]).ends(0).says("sound");
+    configured(&["prune", "--keep", "900d"])
+        .ends(0)
+        .complains("deleted 0 windows");
+    let copy = folder.path("copy");
+    std::fs::create_dir(&copy).expect("room");
+    configured(&["backup", &copy.display().to_string()]).ends(0);
+    assert!(copy.join("history.db").exists());
+    // Named flags come first, and a mistake is an error.
+    configured(&["estimate", "--state-dir", "/absent"]).ends(5);
+    let bad = folder
+        .file("bad.toml", "keep_day = \"1d\"\n")
+        .display()
+        .to_string();
+    plumb(["history", "estimate", "--config", &bad])
+        .ends(2)
+        .complains("did you mean `keep_days`?");
+}
+
 #[test]
 fn mistakes_are_named() {
     let folder = Folder::new("history-mistakes");
