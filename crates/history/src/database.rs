@@ -54,6 +54,28 @@ impl Database {
         Ok(database)
     }
 
+    /// An empty file in memory; its path is the one that it will have.
+    pub(crate) fn in_memory(
+        folder: &Path,
+        part: Part,
+        settings: &Settings,
+    ) -> Result<Database, HistoryError> {
+        let file = folder.join(part.file_name());
+        let connection = Connection::open_in_memory().map_err(|source| HistoryError::Sql {
+            file: file.clone(),
+            doing: "begin in memory",
+            source,
+        })?;
+        let database = Database {
+            connection,
+            file,
+            part,
+        };
+        database.prepare(settings)?;
+        database.migrate()?;
+        Ok(database)
+    }
+
     /// Opens a file for reading. `None` if there is no file, or an empty one.
     pub(crate) fn open_to_read(
         folder: &Path,

@@ -90,6 +90,25 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
+    /// Whether the file system refuses writes at present, for want of room or because it is read-only: a later try may succeed.
+    #[must_use]
+    pub fn is_refused_write(&self) -> bool {
+        use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+        use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match self {
+            // A log that cannot be created is a file that cannot be opened.
+            HistoryError::Sql { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(CannotOpen | DiskFull | ReadOnly | SystemIoFailure)
+            ),
+            HistoryError::File { source, .. } => matches!(
+                source.kind(),
+                QuotaExceeded | ReadOnlyFilesystem | StorageFull
+            ),
+            _ => false,
+        }
+    }
+
     /// Whether the file itself is damaged, so that it must be replaced.
     #[must_use]
     pub fn is_damage(&self) -> bool {

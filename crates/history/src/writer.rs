@@ -25,6 +25,7 @@ use crate::settings::Settings;
 use crate::tier::{Span, Tier, Window};
 
 mod flush;
+mod memory;
 pub(crate) mod open_rows;
 
 /// Values of host facts that wait at most while the file cannot be written; older ones are dropped.
@@ -133,7 +134,8 @@ pub struct Writer {
     host: Vec<HostFactRow>,
     upto_ns: i64,
     notices: Vec<Notice>,
-    _lock: File,
+    /// The lock of the folder; `None` while all is in memory.
+    lock: Option<File>,
 }
 
 impl Writer {
@@ -146,7 +148,20 @@ impl Writer {
         let mut notices = Vec::new();
         let recent = open_part(folder, Part::Recent, &settings, &mut notices)?;
         let history = open_part(folder, Part::History, &settings, &mut notices)?;
-        let mut writer = Writer {
+        let mut writer = Writer::with_files(folder, settings, recent, history);
+        writer.notices = notices;
+        writer.lock = Some(lock);
+        writer.load()?;
+        Ok(writer)
+    }
+
+    fn with_files(
+        folder: &Path,
+        settings: Settings,
+        recent: Database,
+        history: Database,
+    ) -> Writer {
+        Writer {
             folder: folder.to_owned(),
             settings,
             recent,
@@ -157,11 +172,9 @@ impl Writer {
             findings: Vec::new(),
             host: Vec::new(),
             upto_ns: 0,
-            notices,
-            _lock: lock,
-        };
-        writer.load()?;
-        Ok(writer)
+            notices: Vec::new(),
+            lock: None,
+        }
     }
 
     /// The time up to which I/O are stored or in memory, ns; 0 for a new store.
@@ -329,30 +342,33 @@ impl Writer {
         Ok((profile, senders))
     }
 
-    /// The series of a device; a new one if it has none.
+    /// The series of a device under its present name; a new one if it has none.
     fn series_of(
         &mut self,
         increment: &DeviceIncrement<'_>,
         from_ns: i64,
     ) -> Result<u32, HistoryError> {
-        let key = (increment.identity.to_owned(), increment.profile.layer);
-        let number = match self.numbers.get(&key) {
-            Some(number) => *number,
-            None => {
-                let number = self.series.last_key_value().map_or(0, |(last, _)| last + 1);
-                if number >= SERIES_MAX {
-                    return Err(HistoryError::TooManySeries {
-                        found: number + 1,
-                        most: SERIES_MAX,
-                    });
-                }
-                self.insert_series(number, &key.0, key.1);
-                number
-            }
-        };
+        let number = self.number_of(increment.identity, increment.profile.layer)?;
         if let Some(series) = self.series.get_mut(&number) {
             series.note_name(from_ns, increment.name);
         }
+        Ok(number)
+    }
+
+    /// The number of a series; a new one if it has none.
+    fn number_of(&mut self, identity: &str, layer: Layer) -> Result<u32, HistoryError> {
+        let key = (identity.to_owned(), layer);
+        if let Some(number) = self.numbers.get(&key) {
+            return Ok(*number);
+        }
+        let number = self.series.last_key_value().map_or(0, |(last, _)| last + 1);
+        if number >= SERIES_MAX {
+            return Err(HistoryError::TooManySeries {
+                found: number + 1,
+                most: SERIES_MAX,
+            });
+        }
+        self.insert_series(number, identity, layer);
         Ok(number)
     }
 

@@ -3,7 +3,7 @@
 //! Flow: the programs in the kernel count; every 10 s the counts are read and added to the open windows in memory; every 60 s these are
 //! stored; every 5 min the I/O since the last time are judged, and changes of findings are reported. A new survey of the layout is judged as soon as
 //! it is there. A full or read-only file system is
-//! reported once and tried again each time; the I/O stay in memory until then.
+//! reported once and tried again each time, also at the start; the I/O stay in memory until then.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::device_names::DeviceNames;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::history::{make_folder, now_ns};
+use crate::history::now_ns;
 use crate::signals::{service_flags, stop_flag};
 use crate::watch::{refused, wait_until};
 use crate::{output, privilege};
@@ -77,9 +77,9 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         true => (stop_flag()?, Arc::default()),
         false => service_flags()?,
     };
-    make_folder(&config.state_dir)?;
-    let mut writer = Writer::open(&config.state_dir, config.history.clone())
-        .map_err(|error| Failure::failed(&error))?;
+    let (mut writer, no_writes) =
+        Writer::open_or_begin_in_memory(&config.state_dir, config.history.clone())
+            .map_err(|error| Failure::failed(&error))?;
     let options = Options {
         tables: Questions::default().settings(),
         own_reads: OwnReads::LeftOut,
@@ -106,6 +106,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         notifier: Notifier::start(&config.receivers, crate::this_run::host()),
         board,
     };
+    agent.note_fault(no_writes.map(|error| Failure::failed(&error).text("")));
     agent.report(&mut writer);
     agent.publish(&config);
     agent.accept(accepted);
@@ -442,7 +443,13 @@ impl RunningAgent {
 
     /// Stores everything that is in memory.
     fn store(&mut self, writer: &mut Writer, at_ns: i64) {
+        let was_in_memory = writer.is_in_memory();
         let done = writer.checkpoint(at_ns);
+        if was_in_memory && !writer.is_in_memory() {
+            // Without them, the findings of the run before would never go.
+            self.judge
+                .recall(&writer.present_findings().unwrap_or_default());
+        }
         self.note_fault(done.err().map(|error| Failure::failed(&error).text("")));
         self.report(writer);
     }

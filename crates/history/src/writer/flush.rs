@@ -15,15 +15,21 @@ use crate::tier::{Tier, Window};
 
 impl Writer {
     /// Closes windows that are over, and stores everything. Call it every 60 s and at the end. After an error nothing is
-    /// lost: it stays in memory for the next call.
+    /// lost: it stays in memory for the next call. A store in memory tries to open its folder first.
     ///
     /// # Errors
-    /// If a file cannot be written. The other file was written all the same.
+    /// If a file cannot be written. The other file was written all the same. A store in memory returns the error of its folder.
     pub fn checkpoint(&mut self, now_ns: i64) -> Result<(), HistoryError> {
+        // First, so that windows of the run before are closed, too.
+        let moved = match self.is_in_memory() {
+            true => self.move_to_folder(),
+            false => Ok(()),
+        };
         let numbers: Vec<u32> = self.series.keys().copied().collect();
         for number in numbers {
             self.roll_if_over(number, now_ns)?;
         }
+        moved?;
         let of_recent = self.flush(Part::Recent, now_ns);
         let of_history = self.flush(Part::History, now_ns);
         of_recent.and(of_history)

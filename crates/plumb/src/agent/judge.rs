@@ -129,15 +129,24 @@ impl Change {
 impl Judge {
     /// A judge that knows the findings of an earlier run: it reports them when they worsen or go. Findings of a newer version are left out.
     pub fn resume(earlier: &[FindingInterval]) -> Judge {
-        let present = earlier.iter().filter_map(|interval| {
-            let finding: Finding = json::from_slice(interval.facts.as_bytes()).ok()?;
-            let on = Location::parse(&interval.key.place)?;
+        let mut judge = Judge::default();
+        judge.recall(earlier);
+        judge
+    }
+
+    /// Adds the findings of an earlier run to those that are present.
+    pub fn recall(&mut self, earlier: &[FindingInterval]) {
+        for interval in earlier {
+            let finding: Option<Finding> = json::from_slice(interval.facts.as_bytes()).ok();
+            let on = Location::parse(&interval.key.place);
+            let (Some(finding), Some(on)) = (finding, on) else {
+                continue;
+            };
             let rule = finding.rule();
-            Some((Place { rule, on }, finding))
-        });
-        Judge {
-            present: present.collect(),
-            ..Judge::default()
+            let place = Place { rule, on };
+            if self.present.iter().all(|(known, _)| *known != place) {
+                self.present.push((place, finding));
+            }
         }
     }
 

@@ -16,7 +16,10 @@ struct Metered {
 
 impl Metered {
     fn begin(name: &str) -> Metered {
-        let folder = Folder::new(name);
+        Metered::begin_in(Folder::new(name))
+    }
+
+    fn begin_in(folder: Folder) -> Metered {
         let image = folder.file("disk", vec![1; 8 << 20]);
         let disk = LoopDevice::attach_hidden(&image, &[]);
         let file = configured(&folder, "listen = \"127.0.0.1:0\"\njudge_every = \"2s\"\n");
@@ -94,6 +97,52 @@ fn answer(address: SocketAddr, request: &str) -> (String, String) {
     stream.read_to_string(&mut response).expect("an answer");
     let (head, body) = response.split_once("\r\n\r\n").expect("a header");
     (head.to_owned(), body.to_owned())
+}
+
+/// A file system in memory, which is unmounted in any case.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn mount(at: PathBuf) -> Mounted {
+        fs::create_dir(&at).expect("room");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=16m,mode=0700", "plumb-agent"]);
+        run(mount.arg(&at));
+        Mounted(at)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// An agent that starts without room for its history counts in memory, says so once, and stores everything once there is room.
+#[test]
+fn an_agent_without_room_counts() {
+    require!(Bpf, Loop, Root);
+    let folder = Folder::new("agent-full");
+    let store = folder.path("store");
+    let _mounted = Mounted::mount(store.clone());
+    let filler = store.join("filler");
+    let mut file = fs::File::create(&filler).expect("a file");
+    while file.write_all(&[1; 4096]).is_ok() {}
+    drop(file);
+    let metered = Metered::begin_in(folder);
+    let (head, body) = metered.get("/healthz", "");
+    assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
+    assert!(body.starts_with("the history cannot be stored: "), "{body}");
+    metered.read((0..100).map(|number| number * 4096));
+    let series = metered.series_with(100.0);
+    assert_eq!(exposition::sum(&series, "plumb_history_stored", &[]), 0.0);
+    fs::remove_file(&filler).expect("room again");
+    let Metered { disk, service, .. } = metered;
+    let said = service.end();
+    let times = |words: &str| said.matches(words).count();
+    assert_eq!(times("the history cannot be stored: "), 1, "{said}");
+    assert_eq!(times("the history is stored again"), 1, "{said}");
+    assert_eq!(stored(&store, &disk), 100);
 }
 
 #[test]
