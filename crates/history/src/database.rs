@@ -187,6 +187,17 @@ impl Database {
         Ok(used.saturating_mul(PAGE_BYTES))
     }
 
+    /// The steps by which SQLite answers a statement whose parameters are all numbers.
+    #[cfg(test)]
+    pub(crate) fn query_plan(&self, sql: &str) -> Vec<String> {
+        let plan = format!("EXPLAIN QUERY PLAN {sql}");
+        let mut statement = self.connection.prepare(&plan).expect("a statement");
+        let zeros = vec![0; statement.parameter_count()];
+        let steps = statement.query_map(rusqlite::params_from_iter(zeros), |row| row.get("detail"));
+        let steps = steps.expect("a plan").collect::<Result<_, _>>();
+        steps.expect("text")
+    }
+
     pub(crate) fn failed(&self, doing: &'static str, source: rusqlite::Error) -> HistoryError {
         HistoryError::Sql {
             file: self.file.clone(),

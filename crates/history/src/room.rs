@@ -121,6 +121,54 @@ pub(crate) fn end_window(
     Ok(id.map(|id| of_id(tier, id).0))
 }
 
+/// The oldest or newest window of a series in a tier. It jumps by the key from window to window, so that a device with I/O in the window at
+/// the end costs one or two rows, and one without any costs two rows for each window.
+pub(crate) fn end_window_of(
+    connection: &Connection,
+    tier: Tier,
+    series: u32,
+    newest: bool,
+) -> rusqlite::Result<Option<Window>> {
+    let mut statement = connection.prepare_cached(&seek_sql(tier, newest))?;
+    let width = i64::from(SERIES_MAX);
+    let series = i64::from(series);
+    let mut wanted = if newest { i64::MAX } else { 0 };
+    loop {
+        let id: Option<i64> = statement.query_row([wanted], |row| row.get(0)).optional()?;
+        let Some(id) = id else {
+            return Ok(None);
+        };
+        let found = id.rem_euclid(width);
+        if found == series {
+            return Ok(Some(of_id(tier, id).0));
+        }
+        // The series in the same window if it can come yet, else in the next one.
+        let begin = id - found;
+        let next = match newest {
+            true if series < found => Some(begin + series),
+            true => begin.checked_sub(width - series),
+            false if series > found => Some(begin + series),
+            false => begin.checked_add(width + series),
+        };
+        let Some(next) = next.filter(|next| *next >= 0) else {
+            return Ok(None);
+        };
+        wanted = next;
+    }
+}
+
+/// The row of a tier with the next identifier from one on, or before it.
+pub(crate) fn seek_sql(tier: Tier, backwards: bool) -> String {
+    let tier = tier.word();
+    match backwards {
+        true => format!("SELECT id FROM glance_{tier} WHERE id <= ? ORDER BY id DESC LIMIT 1"),
+        false => format!("SELECT id FROM glance_{tier} WHERE id >= ? ORDER BY id LIMIT 1"),
+    }
+}
+
+/// Windows that were deleted, by tier.
+pub(crate) type DeletedWindows = [u64; 3];
+
 /// Deletes all windows of a tier up to and with one.
 fn delete_up_to(connection: &Connection, window: Window) -> rusqlite::Result<()> {
     let end = (window.number + 1).saturating_mul(i64::from(SERIES_MAX));
@@ -150,19 +198,21 @@ pub(crate) fn delete_before(
     Ok(u64::try_from(windows).unwrap_or(0))
 }
 
-/// Deletes the oldest windows that are past their time.
+/// Deletes the oldest windows that are past their time, and returns their number.
 pub(crate) fn delete_aged(
     connection: &Connection,
     part: Part,
     settings: &Settings,
     now_ns: i64,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<DeletedWindows> {
+    let mut deleted = DeletedWindows::default();
     for tier in part.tiers() {
         let keep_from_ns = now_ns.saturating_sub(settings.tier(tier).keep_ns);
         for _ in 0..AGED_MAX {
             match end_window(connection, tier, false)? {
                 Some(window) if window.span().to_ns <= keep_from_ns => {
                     delete_up_to(connection, window)?;
+                    deleted[tier as usize] += 1;
                 }
                 _ => break,
             }
@@ -172,7 +222,7 @@ pub(crate) fn delete_aged(
         let keep_ns = settings.tier(Tier::Day).keep_ns;
         finding::delete_aged(connection, now_ns.saturating_sub(keep_ns))?;
     }
-    Ok(())
+    Ok(deleted)
 }
 
 /// Makes room below the cap for bytes to be written: deletes the oldest windows of the finest tier that has any. Returns
@@ -183,11 +233,11 @@ pub(crate) fn make_room(
     database: &Database,
     settings: &Settings,
     needed_bytes: u64,
-) -> Result<u64, HistoryError> {
+) -> Result<DeletedWindows, HistoryError> {
     let cap_bytes = settings.file_bytes_max(database.part == Part::Recent);
     // Pages are not filled to the last byte, and the tree above them grows.
     let needed_bytes = needed_bytes + needed_bytes / 4 + 16 * PAGE_BYTES;
-    let mut deleted = 0;
+    let mut deleted = DeletedWindows::default();
     loop {
         if database.used_bytes()?.saturating_add(needed_bytes) <= cap_bytes {
             return Ok(deleted);
@@ -209,6 +259,69 @@ pub(crate) fn make_room(
             });
         };
         delete_up_to(&database.connection, window).map_err(failed)?;
-        deleted += 1;
+        deleted[window.tier as usize] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use plumb_testkit::Rng;
+
+    use super::*;
+
+    fn memory() -> Database {
+        let memory = Database::in_memory(Path::new(""), Part::History, &Settings::default());
+        memory.expect("memory")
+    }
+
+    #[test]
+    fn windows_at_the_ends_are_searched_by_their_key() {
+        let memory = memory();
+        for (backwards, bound) in [(false, "rowid>?"), (true, "rowid<?")] {
+            let plan = memory.query_plan(&seek_sql(Tier::Hour, backwards));
+            let expected = format!("SEARCH glance_1h USING INTEGER PRIMARY KEY ({bound})");
+            assert_eq!(plan, [expected]);
+        }
+    }
+
+    /// Against a scan of all rows, with gaps, single rows and numbers that no sound file has.
+    #[test]
+    fn the_windows_at_the_ends_of_a_series_are_found() {
+        let mut rng = Rng::new(7);
+        for round in 0..60 {
+            let memory = memory();
+            let connection = &memory.connection;
+            let mut ids: Vec<i64> = (0..rng.below(40))
+                .map(|_| {
+                    let window = rng.below(8) as i64 * (1 + rng.below(2) as i64 * 100_000);
+                    let number = [0, 1, 2, SERIES_MAX - 1][rng.below(4) as usize];
+                    id_of(
+                        Window {
+                            tier: Tier::Hour,
+                            number: window,
+                        },
+                        number,
+                    )
+                })
+                .collect();
+            if round % 5 == 0 {
+                ids.extend([i64::MIN, -1, i64::MAX]);
+            }
+            for id in &ids {
+                let sql = "INSERT OR REPLACE INTO glance_1h (id) VALUES (?)";
+                connection.execute(sql, [id]).expect("a row");
+            }
+            for number in [0, 1, 2, 3, SERIES_MAX - 1] {
+                let of_series = |id: &&i64| of_id(Tier::Hour, **id).1 == number && **id >= 0;
+                let window = |id: &i64| of_id(Tier::Hour, *id).0;
+                let found = |newest| end_window_of(connection, Tier::Hour, number, newest);
+                let oldest = ids.iter().filter(of_series).min().map(window);
+                assert_eq!(found(false).expect("rows"), oldest, "{number} of {ids:?}");
+                let newest = ids.iter().filter(of_series).max().map(window);
+                assert_eq!(found(true).expect("rows"), newest, "{number} of {ids:?}");
+            }
+        }
     }
 }

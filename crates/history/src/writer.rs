@@ -18,7 +18,7 @@ use crate::finding::{self, FindingInterval, FindingKey, FindingNote, FindingStep
 use crate::host::{self, HostFactRow};
 use crate::reader::name_at;
 use crate::record::EncodedRecord;
-use crate::room;
+use crate::room::{self, DeletedWindows};
 use crate::schema::{Part, SERIES_MAX};
 use crate::senders::{Sender, Senders};
 use crate::settings::Settings;
@@ -26,7 +26,10 @@ use crate::tier::{Span, Tier, Window};
 
 mod flush;
 mod memory;
+mod numbers;
 pub(crate) mod open_rows;
+
+use numbers::UnusedNumbers;
 
 /// Values of host facts that wait at most while the file cannot be written; older ones are dropped.
 const HOST_WAITING_MAX: usize = 10_000;
@@ -134,6 +137,7 @@ pub struct Writer {
     host: Vec<HostFactRow>,
     upto_ns: i64,
     notices: Vec<Notice>,
+    unused: UnusedNumbers,
     /// The lock of the folder; `None` while all is in memory.
     lock: Option<File>,
 }
@@ -173,6 +177,7 @@ impl Writer {
             host: Vec::new(),
             upto_ns: 0,
             notices: Vec::new(),
+            unused: UnusedNumbers::default(),
             lock: None,
         }
     }
@@ -235,19 +240,19 @@ impl Writer {
             .map_err(|source| self.history.failed("read the facts of the host", source))
     }
 
-    /// Deletes closed windows and findings that ended before a time, and returns the number of windows. Pages that it frees are used again; the files keep
-    /// their length.
+    /// Deletes closed windows and findings that ended before a time, and devices without any window then. Returns the number of windows. Pages
+    /// that it frees are used again; the files keep their length.
     ///
     /// # Errors
     /// If a file cannot be written. The other file may be pruned by then.
     pub fn prune(&mut self, before_ns: i64) -> Result<u64, HistoryError> {
-        let mut windows = 0;
+        let mut deleted = DeletedWindows::default();
         for database in [&self.recent, &self.history] {
-            let delete = || -> rusqlite::Result<u64> {
+            let delete = || -> rusqlite::Result<DeletedWindows> {
                 let transaction = database.connection.unchecked_transaction()?;
-                let mut deleted = 0;
+                let mut deleted = DeletedWindows::default();
                 for tier in database.part.tiers() {
-                    deleted += room::delete_before(&transaction, tier, before_ns)?;
+                    deleted[tier as usize] = room::delete_before(&transaction, tier, before_ns)?;
                 }
                 if database.part == Part::History {
                     finding::delete_aged(&transaction, before_ns)?;
@@ -256,9 +261,16 @@ impl Writer {
                 transaction.commit()?;
                 Ok(deleted)
             };
-            windows += delete().map_err(|source| database.failed("delete windows", source))?;
+            let of_file = delete().map_err(|source| database.failed("delete windows", source))?;
+            for tier in database.part.tiers() {
+                deleted[tier as usize] = of_file[tier as usize];
+            }
         }
-        Ok(windows)
+        self.note_deleted(deleted);
+        if self.is_search_due() {
+            self.remove_empty_series()?;
+        }
+        Ok(deleted.iter().sum())
     }
 
     /// Adds the I/O of a device between two times. The time of an increment is short: the window of its begin has it.
@@ -361,13 +373,12 @@ impl Writer {
         if let Some(number) = self.numbers.get(&key) {
             return Ok(*number);
         }
-        let number = self.series.last_key_value().map_or(0, |(last, _)| last + 1);
-        if number >= SERIES_MAX {
+        let Some(number) = self.free_number() else {
             return Err(HistoryError::TooManySeries {
-                found: number + 1,
+                found: SERIES_MAX + 1,
                 most: SERIES_MAX,
             });
-        }
+        };
         self.insert_series(number, identity, layer);
         Ok(number)
     }

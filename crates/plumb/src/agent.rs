@@ -5,7 +5,7 @@
 //! it is there. A full or read-only file system is
 //! reported once and tried again each time, also at the start; the I/O stay in memory until then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use plumb_capture::{BlockWatch, Options, OwnReads, Process};
 use plumb_diagnose::Questions;
-use plumb_history::{DeviceIncrement, HostFactRow, Notice, Sender, Senders, Span, Writer};
+use plumb_history::{
+    DeviceIncrement, HistoryError, HostFactRow, Notice, Sender, Senders, Span, Writer,
+};
 use plumb_model::facts::{HostFact, HostValue};
 use plumb_profile::top::ProcessShare;
 use plumb_quoting::{Command, json};
@@ -99,6 +101,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         .map_err(|error| Failure::failed(&error))?;
     let mut agent = RunningAgent {
         identities: BTreeMap::new(),
+        refusals: Refusals::default(),
         fault: None,
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
@@ -337,9 +340,45 @@ fn span_of(from_ns: i64, to_ns: i64, interval: Duration) -> Span {
     }
 }
 
+/// Devices whose I/O the history refuses.
+#[derive(Default)]
+struct Refusals {
+    /// Identities of devices for which the history has no number. Each reading would report them again.
+    without_number: BTreeSet<String>,
+}
+
+impl Refusals {
+    /// The line for the log about an increment; `None` if it is stored, or refused as the one before.
+    fn note(
+        &mut self,
+        increment: &DeviceIncrement<'_>,
+        added: Result<(), HistoryError>,
+    ) -> Option<String> {
+        let DeviceIncrement { identity, name, .. } = *increment;
+        let Err(error) = added else {
+            self.without_number.remove(identity);
+            return None;
+        };
+        let is_without_number = matches!(error, HistoryError::TooManySeries { .. });
+        let why = Failure::failed(&error).text("");
+        let why = why.trim_end();
+        if !is_without_number {
+            let ios = increment.profile.ios();
+            return Some(format!("{name}: {ios} I/O are not stored: {why}"));
+        }
+        let is_new = self.without_number.insert(identity.to_owned());
+        is_new.then(|| {
+            format!(
+                "{name}: its I/O are not stored until another device has no history left: {why}"
+            )
+        })
+    }
+}
+
 struct RunningAgent {
     /// Identities by name.
     identities: BTreeMap<String, String>,
+    refusals: Refusals,
     /// The fault of the last checkpoint, which was reported.
     fault: Option<String>,
     judge: Judge,
@@ -368,12 +407,9 @@ impl RunningAgent {
                 profile,
                 senders: Some(&senders),
             };
-            if let Err(error) = writer.add(span, &increment) {
-                let why = Failure::failed(&error).text("");
-                output::say(&format!(
-                    "{name}: {} I/O are not stored: {why}",
-                    profile.ios()
-                ));
+            let added = writer.add(span, &increment);
+            if let Some(line) = self.refusals.note(&increment, added) {
+                output::say(&line);
             }
         }
     }
@@ -521,6 +557,34 @@ fn senders(processes: &[Process], device: &str) -> Senders {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_without_a_number_is_reported_once() {
+        let table = plumb_profile::Settings::default().table();
+        let mut profiles = plumb_profile::ProfileSet::default();
+        let layer = plumb_trace::Layer::Request;
+        let profile = &*profiles.entry("sda", layer, || table.expect("a modulus"));
+        let of = |identity| DeviceIncrement {
+            identity,
+            name: "sda",
+            profile,
+            senders: None,
+        };
+        let refused = || {
+            Err(HistoryError::TooManySeries {
+                found: 4097,
+                most: 4096,
+            })
+        };
+        let mut refusals = Refusals::default();
+        let line = refusals.note(&of("one"), refused()).expect("a line");
+        assert!(line.starts_with("sda: its I/O are not stored"), "{line}");
+        assert_eq!(refusals.note(&of("one"), refused()), None);
+        assert!(refusals.note(&of("other"), refused()).is_some());
+        // After it was stored, a refusal is news again.
+        assert_eq!(refusals.note(&of("one"), Ok(())), None);
+        assert!(refusals.note(&of("one"), refused()).is_some());
+    }
 
     #[test]
     fn a_clock_that_jumps_does_not_stretch_a_reading() {

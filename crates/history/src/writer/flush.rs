@@ -9,7 +9,7 @@ use crate::error::HistoryError;
 use crate::finding;
 use crate::host;
 use crate::record::{self, EncodedRecord, Record};
-use crate::room::{self, write_record};
+use crate::room::{self, DeletedWindows, write_record};
 use crate::schema::Part;
 use crate::tier::{Tier, Window};
 
@@ -32,7 +32,11 @@ impl Writer {
         moved?;
         let of_recent = self.flush(Part::Recent, now_ns);
         let of_history = self.flush(Part::History, now_ns);
-        of_recent.and(of_history)
+        of_recent.and(of_history)?;
+        match self.is_search_due() {
+            true => self.remove_empty_series(),
+            false => Ok(()),
+        }
     }
 
     /// Closes the windows of a series that are over. A clock that went back closes none: the next I/O do.
@@ -129,12 +133,12 @@ impl Writer {
         let bytes: usize = records.iter().map(EncodedRecord::len_bytes).sum();
         let open_bytes: usize = open_rows.iter().map(|row| row.len_bytes()).sum();
         let evicted = room::make_room(database, &self.settings, (bytes + open_bytes) as u64)?;
-        let write = || -> rusqlite::Result<()> {
+        let write = || -> rusqlite::Result<DeletedWindows> {
             write_series(&transaction, part, &self.series)?;
             for ((window, number), whole) in keys.iter().zip(&records) {
                 write_record(&transaction, *window, *number, whole)?;
             }
-            room::delete_aged(&transaction, part, &self.settings, now_ns)?;
+            let aged = room::delete_aged(&transaction, part, &self.settings, now_ns)?;
             if part == Part::History {
                 self.write_open(&transaction, &open_rows)?;
                 finding::write(&transaction, &self.findings)?;
@@ -144,11 +148,13 @@ impl Writer {
                 "INSERT OR REPLACE INTO meta VALUES ('upto_ns', ?)",
                 [self.upto_ns],
             )?;
-            Ok(())
+            Ok(aged)
         };
-        write().map_err(failed)?;
+        let aged = write().map_err(failed)?;
         transaction.commit().map_err(failed)?;
-        self.stored(part, &keys, evicted);
+        self.note_deleted(aged);
+        self.note_deleted(evicted);
+        self.stored(part, &keys, evicted.iter().sum());
         Ok(())
     }
 
@@ -221,7 +227,7 @@ impl Writer {
             .map_err(|source| database.failed("read a record", source))
     }
 
-    fn database(&self, part: Part) -> &Database {
+    pub(super) fn database(&self, part: Part) -> &Database {
         match part {
             Part::Recent => &self.recent,
             Part::History => &self.history,

@@ -9,6 +9,7 @@ mod damage;
 mod findings;
 mod full;
 mod host;
+mod numbers;
 mod roll_up;
 mod support;
 // end

@@ -124,7 +124,7 @@ fn an_agent_without_room_counts() {
     require!(Bpf, Loop, Root);
     let folder = Folder::new("agent-full");
     let store = folder.path("store");
-    let _mounted = Mounted::mount(store.clone());
+    let mounted = Mounted::mount(store.clone());
     let filler = store.join("filler");
     let mut file = fs::File::create(&filler).expect("a file");
     while file.write_all(&[1; 4096]).is_ok() {}
@@ -143,6 +143,8 @@ fn an_agent_without_room_counts() {
     assert_eq!(times("the history cannot be stored: "), 1, "{said}");
     assert_eq!(times("the history is stored again"), 1, "{said}");
     assert_eq!(stored(&store, &disk), 100);
+    // The folder goes after its file system.
+    drop(mounted);
 }
 
 #[test]
