@@ -18,7 +18,7 @@ use crate::schema::{Part, SERIES_MAX};
 use crate::senders::Senders;
 use crate::settings::Settings;
 use crate::tier::{Span, Tier, Window};
-use crate::writer::open_rows::{StoredOpen, read_open, read_series};
+use crate::writer::open_rows::{StoredOpen, read_open_of, read_open_windows, read_series};
 
 /// A device with a history.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +119,7 @@ impl Reader {
                 list = read_series(database)?;
             }
         }
-        let open = self.open_windows()?;
+        let open = self.windows_not_over()?;
         let facts = list.into_iter().map(|stored| {
             let mut span: Option<Span> = None;
             let mut widen = |window: Window| {
@@ -135,8 +135,8 @@ impl Reader {
                     .into_iter()
                     .for_each(&mut widen);
             }
-            let mine = open.iter().filter(|open| open.number == stored.number);
-            mine.for_each(|open| widen(open.window));
+            let mine = open.iter().filter(|(number, _)| *number == stored.number);
+            mine.for_each(|(_, window)| widen(*window));
             Ok(SeriesFacts {
                 number: stored.number,
                 identity: stored.identity,
@@ -181,19 +181,8 @@ impl Reader {
             return Ok(Vec::new());
         };
         let read = || -> rusqlite::Result<Vec<Window>> {
-            let mut ends = Vec::new();
-            for order in ["ASC", "DESC"] {
-                let sql = format!(
-                    "SELECT id FROM glance_{} WHERE id % {SERIES_MAX} = ? ORDER BY id {order} LIMIT 1",
-                    tier.word()
-                );
-                let mut statement = database.connection.prepare_cached(&sql)?;
-                let mut rows = statement.query([series])?;
-                if let Some(row) = rows.next()? {
-                    ends.push(of_id(tier, row.get(0)?).0);
-                }
-            }
-            Ok(ends)
+            let end = |newest| room::end_window_of(&database.connection, tier, series, newest);
+            Ok(end(false)?.into_iter().chain(end(true)?).collect())
         };
         read().map_err(|source| database.failed("read the ends of a tier", source))
     }
@@ -255,11 +244,21 @@ impl Reader {
         read().map_err(|source| database.failed("read totals", source))
     }
 
-    fn open_windows(&self) -> Result<Vec<StoredOpen>, HistoryError> {
+    /// The open windows of all series, without their I/O.
+    fn windows_not_over(&self) -> Result<Vec<(u32, Window)>, HistoryError> {
         let Some(database) = &self.history else {
             return Ok(Vec::new());
         };
-        read_open(&database.connection)
+        read_open_windows(&database.connection)
+            .map_err(|source| database.failed("read the list of open windows", source))
+    }
+
+    /// The open windows of a series that share time with a span.
+    fn open_of(&self, number: u32, span: Span) -> Result<Vec<StoredOpen>, HistoryError> {
+        let Some(database) = &self.history else {
+            return Ok(Vec::new());
+        };
+        read_open_of(&database.connection, number, span)
             .map_err(|source| database.failed("read the open windows", source))
     }
 
@@ -273,8 +272,6 @@ impl Reader {
         series: &SeriesFacts,
         span: Span,
     ) -> Result<Option<SpanProfile>, HistoryError> {
-        let mut open = self.open_windows()?;
-        open.retain(|open| open.number == series.number);
         // Windows outside are absent: a span of a thousand years takes no longer.
         let Some(known) = series.span else {
             return Ok(None);
@@ -283,7 +280,7 @@ impl Reader {
         let mut sum = SpanSum {
             reader: self,
             number: series.number,
-            open,
+            open: self.open_of(series.number, whole_days(span))?,
             span,
             found: None,
             damaged: 0,
@@ -436,6 +433,19 @@ impl SpanSum<'_> {
                 });
             }
         }
+    }
+}
+
+/// A span widened to whole windows of a day: a sum takes no window beyond them.
+fn whole_days(span: Span) -> Span {
+    if span.is_empty() {
+        return span;
+    }
+    Span {
+        from_ns: Window::at(Tier::Day, span.from_ns).span().from_ns,
+        to_ns: Window::at(Tier::Day, span.to_ns.saturating_sub(1))
+            .span()
+            .to_ns,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::database::{Database, set_aside};
 use crate::error::HistoryError;
 use crate::record::{self, EncodedRecord};
 use crate::schema::{Part, SERIES_MAX};
-use crate::tier::{Tier, Window};
+use crate::tier::{Span, Tier, Window};
 
 /// Most bytes of a packed record that an open window has as its base.
 const BASE_BYTES_MAX: u64 = 256 << 20;
@@ -65,34 +65,86 @@ pub(crate) struct StoredOpen {
     pub(crate) senders: Vec<u8>,
 }
 
+/// The columns of an open window.
+const OPEN_COLUMNS: &str = "tier, series, number, base, profile, senders";
+
 /// The open windows of a file.
 pub(crate) fn read_open(connection: &Connection) -> rusqlite::Result<Vec<StoredOpen>> {
-    let mut list = Vec::new();
-    let sql = "SELECT tier, series, number, base, profile, senders FROM open";
-    let mut statement = connection.prepare(sql)?;
+    let mut statement = connection.prepare(&format!("SELECT {OPEN_COLUMNS} FROM open"))?;
     let mut rows = statement.query([])?;
+    let mut list = Vec::new();
     while let Some(row) = rows.next()? {
-        let word: String = row.get(0)?;
-        let Some(tier) = Tier::ALL.into_iter().find(|tier| tier.word() == word) else {
-            continue;
-        };
-        let (number, window): (i64, i64) = (row.get(1)?, row.get(2)?);
-        let base = row.get::<_, Option<Vec<u8>>>(3)?.and_then(|packed| {
-            let bytes = record::unpack(&packed, BASE_BYTES_MAX).ok()?;
-            postcard::from_bytes(&bytes).ok()
-        });
-        list.push(StoredOpen {
-            window: Window {
-                tier,
-                number: window.max(0),
-            },
-            number: u32::try_from(number).unwrap_or(SERIES_MAX),
-            base,
-            profile: row.get(4)?,
-            senders: row.get(5)?,
-        });
+        list.extend(open_of_row(row)?);
     }
     Ok(list)
+}
+
+/// Numbers and windows of the open windows of a file. Their I/O, which can take megabytes, are not read.
+pub(crate) fn read_open_windows(connection: &Connection) -> rusqlite::Result<Vec<(u32, Window)>> {
+    let mut statement = connection.prepare("SELECT tier, series, number FROM open")?;
+    let mut rows = statement.query([])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        list.extend(key_of_row(row)?);
+    }
+    Ok(list)
+}
+
+/// The open windows of a series that share time with a span.
+pub(crate) fn read_open_of(
+    connection: &Connection,
+    series: u32,
+    span: Span,
+) -> rusqlite::Result<Vec<StoredOpen>> {
+    let mut list = Vec::new();
+    if span.is_empty() {
+        return Ok(list);
+    }
+    for tier in Tier::ALL {
+        let first = Window::at(tier, span.from_ns).number;
+        let last = Window::at(tier, span.to_ns - 1).number;
+        let mut statement = connection.prepare_cached(&open_of_sql())?;
+        let mut rows = statement.query(params![tier.word(), series, first, last])?;
+        while let Some(row) = rows.next()? {
+            list.extend(open_of_row(row)?);
+        }
+    }
+    Ok(list)
+}
+
+fn open_of_sql() -> String {
+    format!(
+        "SELECT {OPEN_COLUMNS} FROM open WHERE tier = ? AND series = ? AND number BETWEEN ? AND ?"
+    )
+}
+
+/// Number and window of an open window; `None` for an unknown tier.
+fn key_of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(u32, Window)>> {
+    let word: String = row.get(0)?;
+    let (series, number): (i64, i64) = (row.get(1)?, row.get(2)?);
+    let tier = Tier::ALL.into_iter().find(|tier| tier.word() == word);
+    Ok(tier.map(|tier| {
+        let number = number.max(0);
+        let series = u32::try_from(series).unwrap_or(SERIES_MAX);
+        (series, Window { tier, number })
+    }))
+}
+
+fn open_of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<StoredOpen>> {
+    let Some((number, window)) = key_of_row(row)? else {
+        return Ok(None);
+    };
+    let base = row.get::<_, Option<Vec<u8>>>(3)?.and_then(|packed| {
+        let bytes = record::unpack(&packed, BASE_BYTES_MAX).ok()?;
+        postcard::from_bytes(&bytes).ok()
+    });
+    Ok(Some(StoredOpen {
+        window,
+        number,
+        base,
+        profile: row.get(4)?,
+        senders: row.get(5)?,
+    }))
 }
 
 impl Writer {
@@ -214,4 +266,23 @@ fn agree(one: &[StoredSeries], other: &[StoredSeries]) -> bool {
         let mine = one.iter().find(|mine| mine.number == theirs.number);
         mine.is_none_or(|mine| mine.identity == theirs.identity && mine.layer == theirs.layer)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::settings::Settings;
+
+    /// The open windows of one series are found by the index of the primary key.
+    #[test]
+    fn open_windows_are_searched_by_their_key() {
+        let memory = Database::in_memory(Path::new(""), Part::History, &Settings::default());
+        let memory = memory.expect("memory");
+        assert_eq!(
+            memory.query_plan(&open_of_sql()),
+            ["SEARCH open USING INDEX sqlite_autoindex_open_1 (tier=? AND series=?)"]
+        );
+    }
 }

@@ -124,3 +124,35 @@ fn a_refused_device_gets_a_number_that_is_free() {
         assert_eq!(names, 3, "{file}");
     }
 }
+
+/// A question about one device needs no open window of another one.
+#[test]
+fn a_question_reads_the_open_windows_of_its_device_alone() {
+    let room = temp_dir("numbers-open");
+    let load = Load::new(1, BEGIN, 1, 10, 32);
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    add(&mut writer, &load, "one", BEGIN).expect("room");
+    add(&mut writer, &load, "other", BEGIN).expect("room");
+    writer.checkpoint(BEGIN + MINUTE).expect("a checkpoint");
+    drop(writer);
+    let connection = Connection::open(room.path().join("history.db")).expect("a database");
+    connection
+        .execute("UPDATE open SET profile = 'no bytes' WHERE series = 1", [])
+        .expect("a damaged window");
+    let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+    let series = reader.series().expect("both devices");
+    let found = reader.profile(&series[0], EVER).expect("a sound window");
+    assert_eq!(found.expect("I/O").profile.ios(), load.whole().ios());
+    assert!(reader.profile(&series[1], EVER).is_err());
+    // Nor does a question about another time.
+    let before = Span {
+        from_ns: 0,
+        to_ns: BEGIN,
+    };
+    assert!(
+        reader
+            .profile(&series[1], before)
+            .expect("no window")
+            .is_none()
+    );
+}
