@@ -43,8 +43,7 @@ pub struct Board {
 struct State {
     metrics: AgentMetrics,
     /// Texts of the present measurements, made at the first request for them.
-    classic: Option<Bytes>,
-    open_metrics: Option<Bytes>,
+    made: [Option<Bytes>; MetricsFormat::ALL.len()],
     interval: Duration,
     read_at: Instant,
 }
@@ -53,8 +52,7 @@ impl Board {
     pub fn new(interval: Duration) -> Board {
         let state = State {
             metrics: AgentMetrics::default(),
-            classic: None,
-            open_metrics: None,
+            made: Default::default(),
             interval,
             read_at: Instant::now(),
         };
@@ -190,23 +188,20 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 impl State {
     fn change(&mut self, change: impl FnOnce(&mut AgentMetrics)) {
-        (self.classic, self.open_metrics) = (None, None);
+        self.made = Default::default();
         change(&mut self.metrics);
     }
 
     fn answer(&mut self, request: &Request<'_>) -> Answer {
         match request.path {
             "/metrics" => {
-                let (format, text) = match request.accept.contains("application/openmetrics-text") {
-                    true => (MetricsFormat::OpenMetrics, &mut self.open_metrics),
-                    false => (MetricsFormat::Classic, &mut self.classic),
-                };
+                let format = MetricsFormat::accepted(request.accept);
                 let version = env!("CARGO_PKG_VERSION");
                 let made = || agent_metrics(&self.metrics, version, format).into();
                 Answer {
                     status: 200,
                     content_type: format.content_type(),
-                    body: text.get_or_insert_with(made).clone(),
+                    body: self.made[format as usize].get_or_insert_with(made).clone(),
                 }
             }
             "/healthz" => match self.illness() {

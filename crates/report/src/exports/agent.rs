@@ -5,16 +5,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Display};
 
 use plumb_geometry::{Bounds, SmallSort};
 use plumb_model::facts::GridSource;
 use plumb_model::{RuleId, Severity};
-use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::OpTotals;
 use plumb_trace::{Layer, Op};
 
-use super::exposition::{Exposition, Kind, MetricsFormat};
+use super::exposition::{Exposition, Kind, Latencies, MetricsFormat};
 
 /// Devices with series; those of further ones are counted as left out.
 const DEVICES_MAX: usize = 256;
@@ -132,7 +130,7 @@ impl FitMetrics {
 
 /// The metrics of an agent of this version.
 #[must_use]
-pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsFormat) -> String {
+pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsFormat) -> Vec<u8> {
     let mut out = Exposition::new(format);
     out.begin("plumb_build", Kind::Info, "Version of Plumb.");
     out.series(&[("version", version)], 1);
@@ -185,7 +183,7 @@ pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsForma
         "Series left out of this text, because it has too many devices or findings.",
     );
     out.series(&[], dropped);
-    out.finish()
+    out.into_bytes()
 }
 
 fn history(out: &mut Exposition, history: Option<HistoryMetrics>) {
@@ -258,32 +256,16 @@ fn latencies(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
         Kind::Histogram,
         "Time from the issue of a read or write to its completion.",
     );
+    let ends = LATENCY_POWERS.step_by(LATENCY_STEP).map(|power| 1 << power);
+    let ends_ns: Vec<u64> = ends.collect();
     for (name, device) in devices {
         for op in [Op::Read, Op::Write] {
-            let totals = &device.ops[op as usize];
-            let labels = [("device", name.as_str()), ("op", op.word())];
-            let mut buckets = totals.device_ns.iter().peekable();
-            let mut below = 0u64;
-            for power in LATENCY_POWERS.step_by(LATENCY_STEP) {
-                let end_ns = 1 << power;
-                while let Some((_, ios)) =
-                    buckets.next_if(|(bucket, _)| log_linear_bounds(*bucket).1 < end_ns)
-                {
-                    below = below.saturating_add(ios);
-                }
-                let end = Seconds(end_ns.into()).to_string();
-                let [device, op] = labels;
-                out.part("_bucket", &[device, op, ("le", &end)], below);
-            }
-            let [device_label, op_label] = labels;
-            let all = totals.device_ns.total();
-            out.part("_bucket", &[device_label, op_label, ("le", "+Inf")], all);
-            out.part(
-                "_sum",
-                &labels,
-                Seconds(device.latency_ns_sums[op as usize]),
-            );
-            out.part("_count", &labels, all);
+            let latencies = Latencies {
+                counts: &device.ops[op as usize].device_ns,
+                sum_ns: device.latency_ns_sums[op as usize],
+                ends_ns: &ends_ns,
+            };
+            out.histogram(&[("device", name), ("op", op.word())], &latencies);
         }
     }
 }
@@ -330,35 +312,9 @@ fn fits(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
     );
 }
 
-/// Nanoseconds, written as seconds without a loss.
-struct Seconds(u128);
-
-impl Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, ns) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
-        let digits = format!("{ns:09}");
-        let digits = digits.trim_end_matches('0');
-        let digits = if digits.is_empty() { "0" } else { digits };
-        write!(f, "{seconds}.{digits}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn seconds_lose_nothing() {
-        for (ns, words) in [
-            (0, "0.0"),
-            (1, "0.000000001"),
-            (16_384, "0.000016384"),
-            (1_000_000_000, "1.0"),
-            (17_179_869_184, "17.179869184"),
-        ] {
-            assert_eq!(Seconds(ns).to_string(), words);
-        }
-    }
 
     fn device(ios: u64, ops: &[Op]) -> DeviceMetrics {
         let mut device = DeviceMetrics {
@@ -392,6 +348,7 @@ mod tests {
             .devices
             .insert("sd043".to_owned(), device(1, &Op::ALL));
         let text = agent_metrics(&metrics, "1", MetricsFormat::Classic);
+        let text = String::from_utf8(text).expect("text");
         assert!(text.contains("{device=\"sd045\"") && text.contains("{device=\"sd299\""));
         // Six I/O of six operations are more than two.
         assert!(text.contains("{device=\"sd043\"") && !text.contains("{device=\"sd044\""));

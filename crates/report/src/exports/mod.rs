@@ -14,6 +14,7 @@ mod junit;
 mod markdown;
 mod nagios;
 mod prometheus;
+mod protobuf;
 
 pub use agent::{
     AgentMetrics, DeviceMetrics, FindingMetrics, FitMetrics, GridMetrics, HistoryMetrics,

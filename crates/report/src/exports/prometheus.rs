@@ -95,5 +95,5 @@ pub fn prometheus(check: &Check<'_>) -> String {
             metrics.series(&labels, number);
         }
     }
-    metrics.finish()
+    metrics.into_text()
 }

@@ -339,7 +339,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    fn begin(program: &Path, agent: SocketAddr) -> Prometheus {
+    fn begin(program: &Path, agent: SocketAddr, args: &[&str]) -> Prometheus {
         let folder = Folder::new("agent-prometheus");
         let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/prometheus");
         let text = |name: &str| fs::read_to_string(contrib.join(name)).expect("a file of contrib");
@@ -364,6 +364,7 @@ impl Prometheus {
                 folder.path("series").display()
             ))
             .arg(format!("--web.listen-address={address}"))
+            .args(args)
             .stderr(fs::File::create(folder.path("log")).expect("room"))
             .spawn()
             .expect("Prometheus starts");
@@ -417,6 +418,69 @@ impl Drop for Prometheus {
     }
 }
 
+/// With native histograms Prometheus asks for protobuf. Its counters and sums are those of the text, and its quantiles lie in the wide
+/// buckets of the text.
+#[test]
+fn prometheus_reads_native_histograms() {
+    require!(Bpf, Loop, Root, Tool("prometheus"));
+    let program = plumb_testkit::require::tool("prometheus").expect("asked for above");
+    let agent = Metered::begin("agent-metrics-native");
+    let device = agent.disk.name();
+    agent.read((0..300).map(|number| number * 8192));
+    agent.series_with(300.0);
+    let native = ["--enable-feature=native-histograms"];
+    let (text, native) = (
+        Prometheus::begin(&program, agent.address, &[]),
+        Prometheus::begin(&program, agent.address, &native),
+    );
+    let labels = format!("{{device=\"{device}\",op=\"read\"}}");
+    let latency = format!("plumb_io_latency_seconds{labels}");
+    let of_native = |function: &str| native.value(&format!("{function}({latency})"));
+    wait::until("the reads as a native histogram", LIMIT, || {
+        of_native("histogram_count") == Some(300.0)
+    });
+    let of_text = |suffix: &str| text.value(&format!("plumb_io_latency_seconds_{suffix}{labels}"));
+    wait::until("the reads in the text", LIMIT, || {
+        of_text("count") == Some(300.0)
+    });
+    let (sum, sum_of_text) = (of_native("histogram_sum"), of_text("sum").expect("a sum"));
+    let sum = sum.expect("a sum");
+    assert!(
+        (sum / sum_of_text - 1.0).abs() < 1e-9,
+        "{sum}, {sum_of_text}"
+    );
+    for family in ["plumb_ios_total", "plumb_io_bytes_total"] {
+        let series = format!("{family}{labels}");
+        assert_eq!(native.value(&series), text.value(&series), "{family}");
+    }
+    assert_eq!(native.query("plumb_build_info").len(), 1);
+
+    let buckets = text.query(&format!("plumb_io_latency_seconds_bucket{labels}"));
+    let number = |value: &serde_json::Value| -> f64 {
+        value.as_str().expect("text").parse().expect("a number")
+    };
+    let mut buckets: Vec<(f64, f64)> = buckets
+        .iter()
+        .map(|one| (number(&one["metric"]["le"]), number(&one["value"][1])))
+        .collect();
+    buckets.sort_by(|one, other| one.0.total_cmp(&other.0));
+    for share in [0.1, 0.5, 0.9] {
+        let quantile = native.value(&format!("histogram_quantile({share}, {latency})"));
+        let quantile = quantile.expect("a quantile");
+        let end = buckets
+            .iter()
+            .position(|(_, below)| *below >= share * 300.0)
+            .expect("a bucket");
+        let begin = end.checked_sub(1).map_or(0.0, |before| buckets[before].0);
+        // The native bucket of a latency near a boundary is an eighth of a power of two wide.
+        let range = begin / 1.1..=buckets[end].0 * 1.1;
+        assert!(
+            range.contains(&quantile),
+            "{share}: {quantile} in {range:?}"
+        );
+    }
+}
+
 /// Prometheus reads the metrics, and an alert fires while a load is off the grid.
 #[test]
 fn prometheus_reads_the_metrics_and_alerts() {
@@ -426,7 +490,7 @@ fn prometheus_reads_the_metrics_and_alerts() {
     let device = agent.disk.name();
     agent.read((0..100).map(|number| number * 8192));
     agent.series_with(100.0);
-    let prometheus = Prometheus::begin(&program, agent.address);
+    let prometheus = Prometheus::begin(&program, agent.address, &[]);
     let ios = format!("plumb_ios_total{{device=\"{device}\",op=\"read\"}}");
     wait::until("the reads in Prometheus", LIMIT, || {
         prometheus.value(&ios) == Some(100.0)
