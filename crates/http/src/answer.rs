@@ -1,9 +1,17 @@
 //! Requests and answers, as a handler sees them.
 
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, RETRY_AFTER,
+};
 use hyper::{Method, Response, StatusCode};
+use serde::Serialize;
+
+use crate::query::{Query, printable};
 
 /// A request whose method and host the server has checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +24,16 @@ pub struct Request<'r> {
     pub accept: &'r str,
 }
 
+impl Request<'_> {
+    /// The parameters behind the question mark.
+    ///
+    /// # Errors
+    /// If one cannot be read, is not one of `known`, or comes twice.
+    pub fn parameters(&self, known: &[&str]) -> Result<Query, Fault> {
+        Query::parse(self.query.unwrap_or(""), known)
+    }
+}
+
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -25,10 +43,62 @@ pub struct Answer {
     pub content_type: &'static str,
     /// The body; answers can share one.
     pub body: Bytes,
+    /// Tag of the body: a client that has a body with this tag gets none. `None` for an answer that nobody may keep.
+    pub tag: Option<u64>,
+    /// Seconds after which the client may ask again.
+    pub retry_after_seconds: Option<u32>,
+}
+
+/// The reason for which a request has no answer, in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The part of the request, or of its answer.
+    pub place: String,
+    /// The text there.
+    pub found: String,
+    /// The texts that are accepted there.
+    pub expected: String,
+}
+
+/// The document of a fault.
+#[derive(Serialize)]
+struct FaultDocument<'f> {
+    schema: &'static str,
+    error: &'f Fault,
+}
+
+impl Fault {
+    /// A fault of a parameter.
+    #[must_use]
+    pub fn of_parameter(name: &str, found: &str, expected: impl Into<String>) -> Fault {
+        Fault {
+            place: format!("parameter `{}`", printable(name)),
+            found: printable(found),
+            expected: expected.into(),
+        }
+    }
+
+    /// The answer with this fault.
+    #[must_use]
+    pub fn answer(&self, status: u16) -> Answer {
+        let document = FaultDocument {
+            schema: "plumb.error/1",
+            error: self,
+        };
+        // Three texts can always be written.
+        let text = plumb_quoting::json::line(&document).unwrap_or_default();
+        Answer {
+            content_type: JSON,
+            ..Answer::text(status, text + "\n")
+        }
+    }
 }
 
 /// Plain text.
 const TEXT: &str = "text/plain; charset=utf-8";
+
+/// A JSON document; its characters are UTF-8 by definition.
+const JSON: &str = "application/json";
 
 /// A page may load nothing from elsewhere, and no other page may show it in a frame.
 const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -42,6 +112,22 @@ impl Answer {
             status,
             content_type: TEXT,
             body: Bytes::from(text.into()),
+            tag: None,
+            retry_after_seconds: None,
+        }
+    }
+
+    /// A JSON document, with its tag.
+    #[must_use]
+    pub fn json(document: impl Into<Bytes>) -> Answer {
+        let body = document.into();
+        let mut hasher = DefaultHasher::new();
+        body.hash(&mut hasher);
+        Answer {
+            content_type: JSON,
+            tag: Some(hasher.finish()),
+            body,
+            ..Answer::text(200, "")
         }
     }
 
@@ -55,8 +141,15 @@ impl Answer {
         )
     }
 
-    /// The response to send. A HEAD request gets the headers alone: hyper leaves out the body.
-    pub(crate) fn response(self) -> Response<Full<Bytes>> {
+    /// The response to a request with these headers. A HEAD request gets the headers alone: hyper leaves out the body.
+    pub(crate) fn response(mut self, request: &HeaderMap) -> Response<Full<Bytes>> {
+        let tag = self.tag.map(|tag| format!("\"{tag:016x}\""));
+        if let Some(tag) = &tag
+            && has_tag(request, tag)
+        {
+            self.status = 304;
+            self.body = Bytes::new();
+        }
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -69,12 +162,32 @@ impl Answer {
             headers.insert(name, HeaderValue::from_static(value));
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let tag = tag.and_then(|tag| HeaderValue::from_str(&tag).ok());
+        let keep = match tag {
+            // A client asks before it uses its copy.
+            Some(_) => "private, no-cache",
+            None => "no-store",
+        };
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+        headers.extend(tag.map(|tag| (ETAG, tag)));
+        let seconds = self.retry_after_seconds.map(HeaderValue::from);
+        headers.extend(seconds.map(|seconds| (RETRY_AFTER, seconds)));
         if self.status == 405 {
             headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         }
         response
     }
+}
+
+/// Whether a request says that the client has the body with a tag.
+fn has_tag(request: &HeaderMap, tag: &str) -> bool {
+    let lists = request.get_all(IF_NONE_MATCH).into_iter();
+    let words = lists.filter_map(|list| list.to_str().ok());
+    let mut words = words.flat_map(|list| list.split(','));
+    words.any(|word| {
+        let word = word.trim();
+        word == "*" || word.strip_prefix("W/").unwrap_or(word) == tag
+    })
 }
 
 /// The answer to a request that no handler sees.

@@ -1,7 +1,8 @@
 //! A small HTTP/1.1 server for readers on the same host: GET and HEAD, no bodies.
 //!
 //! One thread serves all connections. It stays responsive, and its memory bounded, whatever number of clients connects and however slowly
-//! they send: see [`Limits`]. Each connection carries one request.
+//! they send: see [`Limits`]. Each connection carries one request. A handler can leave an answer that takes long to one of two further
+//! threads ([`Reply::Later`]); it has a budget of time.
 //!
 //! A page on the Internet can make a browser send requests to an address of its own host (DNS rebinding). Such a request has the name of
 //! that page in its `Host` header, so a request for an unknown host is refused.
@@ -9,8 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod query;
 mod server;
+mod workers;
 
-pub use answer::{Answer, Request};
+pub use answer::{Answer, Fault, Request};
 pub use bytes::Bytes;
+pub use query::Query;
 pub use server::{Handler, Limits, Server};
+pub use workers::{Budget, Job, Reply};

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Response;
 use hyper::body::Incoming;
 use hyper::header::ACCEPT;
 use hyper::server::conn::http1;
@@ -17,10 +20,11 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use crate::answer::{Answer, Request, refusal};
+use crate::answer::{Request, refusal};
+use crate::workers::{Reply, Workers};
 
-/// Makes the answer to a request. It runs on the thread of the server: an answer that takes long delays all others.
-pub type Handler = Arc<dyn Fn(&Request<'_>) -> Answer + Send + Sync>;
+/// Makes the answer to a request. It runs on the thread of the server, so it leaves an answer that takes long to a job.
+pub type Handler = Arc<dyn Fn(&Request<'_>) -> Reply + Send + Sync>;
 
 /// Bounds on clients.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,8 @@ pub struct Limits {
     pub header_bytes_max: usize,
     /// Lines of a header.
     pub headers_max: usize,
+    /// Time for an answer that a job makes.
+    pub budget: Duration,
 }
 
 impl Default for Limits {
@@ -46,6 +52,7 @@ impl Default for Limits {
             connections_max: 128,
             header_bytes_max: 16 << 10,
             headers_max: 64,
+            budget: Duration::from_secs(2),
         }
     }
 }
@@ -64,7 +71,7 @@ impl Server {
     /// Starts to serve a listening socket.
     ///
     /// # Errors
-    /// If the socket is not on a loopback address, or the kernel refuses the thread or its means to wait.
+    /// If the socket is not on a loopback address, or the kernel refuses a thread or its means to wait.
     pub fn start(listener: TcpListener, limits: Limits, handler: Handler) -> io::Result<Server> {
         let address = listener.local_addr()?;
         if !address.ip().is_loopback() {
@@ -84,6 +91,7 @@ impl Server {
             own_name: own_name(address),
             limits,
             handler,
+            workers: Workers::start(limits.budget)?,
         });
         let listener = {
             let _guard = runtime.enter();
@@ -123,6 +131,7 @@ struct Shared {
     own_name: String,
     limits: Limits,
     handler: Handler,
+    workers: Workers,
 }
 
 /// An address as a `Host` header names it.
@@ -171,8 +180,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>, has_header: Arc<AtomicBoo
     let limits = shared.limits;
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         has_header.store(true, Ordering::Relaxed);
-        let response = answer(&request, &shared).response();
-        async { Ok::<_, Infallible>(response) }
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(respond(&request, &shared).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -185,15 +194,23 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>, has_header: Arc<AtomicBoo
     let _ = tokio::time::timeout(limits.connection, connection).await;
 }
 
-fn answer(request: &hyper::Request<Incoming>, shared: &Shared) -> Answer {
+async fn respond(request: &hyper::Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
     let headers = request.headers();
-    if let Some(refused) = refusal(request.method(), headers, &shared.own_name) {
-        return refused;
-    }
-    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    (shared.handler)(&Request {
-        path: request.uri().path(),
-        query: request.uri().query(),
-        accept: accept.unwrap_or(""),
-    })
+    let path = request.uri().path();
+    let reply = match refusal(request.method(), headers, &shared.own_name) {
+        Some(refused) => Reply::Now(refused),
+        None => {
+            let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+            (shared.handler)(&Request {
+                path,
+                query: request.uri().query(),
+                accept: accept.unwrap_or(""),
+            })
+        }
+    };
+    let answer = match reply {
+        Reply::Now(answer) => answer,
+        Reply::Later(job) => shared.workers.answer(path, job).await,
+    };
+    answer.response(headers)
 }

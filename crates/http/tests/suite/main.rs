@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_http::{Answer, Bytes, Handler, Limits, Request, Server};
+use plumb_http::{Answer, Bytes, Handler, Limits, Reply, Request, Server};
 use plumb_testkit::wait;
 
 /// A whole request.
@@ -21,14 +21,17 @@ const PATIENT: Limits = Limits {
     connections_max: 128,
     header_bytes_max: 16 << 10,
     headers_max: 64,
+    budget: Duration::from_secs(600),
 };
+
+mod jobs;
 
 fn start(
     limits: Limits,
     answer: impl Fn(&Request<'_>) -> Answer + Send + Sync + 'static,
 ) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let handler: Handler = Arc::new(answer);
+    let handler: Handler = Arc::new(move |request| answer(request).into());
     Server::start(listener, limits, handler).expect("a server")
 }
 
@@ -273,7 +276,7 @@ fn a_dropped_server_listens_no_more() {
 #[test]
 fn addresses_that_others_reach_are_refused() {
     let listener = TcpListener::bind("0.0.0.0:0").expect("a port");
-    let handler: Handler = Arc::new(echo);
+    let handler: Handler = Arc::new(|request| Reply::Now(echo(request)));
     let refused = Server::start(listener, PATIENT, handler).err();
     let words = refused.expect("a refusal").to_string();
     assert!(words.ends_with("expected a loopback address"), "{words}");

@@ -151,7 +151,7 @@ impl Board {
     /// Starts to answer requests. An agent that cannot do so counts all the same.
     pub fn serve(&self, listener: TcpListener) -> Option<Server> {
         let state = Arc::clone(&self.state);
-        let answer = move |request: &Request<'_>| lock(&state).answer(request);
+        let answer = move |request: &Request<'_>| lock(&state).answer(request).into();
         match Server::start(listener, Limits::default(), Arc::new(answer)) {
             Ok(server) => {
                 output::say(&format!("metrics at http://{}/metrics", server.address()));
@@ -199,9 +199,9 @@ impl State {
                 let version = env!("CARGO_PKG_VERSION");
                 let made = || agent_metrics(&self.metrics, version, format).into();
                 Answer {
-                    status: 200,
                     content_type: format.content_type(),
                     body: self.made[format as usize].get_or_insert_with(made).clone(),
+                    ..Answer::text(200, "")
                 }
             }
             "/healthz" => match self.illness() {

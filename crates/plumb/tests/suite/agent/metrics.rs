@@ -418,7 +418,7 @@ impl Drop for Prometheus {
     }
 }
 
-/// With native histograms Prometheus asks for protobuf. Its counters and sums are those of the text, and its quantiles lie in the wide
+/// With native histograms Prometheus asks for protobuf. Its counters and sums are those of the text, and its quantiles are in the wide
 /// buckets of the text.
 #[test]
 fn prometheus_reads_native_histograms() {
