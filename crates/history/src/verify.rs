@@ -3,6 +3,8 @@
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
+
 use crate::database::Database;
 use crate::error::HistoryError;
 use crate::glance::Glance;
@@ -144,6 +146,14 @@ impl Reader {
                 .map_err(|source| HistoryError::Sql {
                     file: file.clone(),
                     doing: "copy the history",
+                    source,
+                })?;
+            // A file with a log needs a folder that its reader may write, and a copy may be in any folder.
+            Connection::open(&file)
+                .and_then(|copy| copy.execute_batch("PRAGMA journal_mode = DELETE;"))
+                .map_err(|source| HistoryError::Sql {
+                    file: file.clone(),
+                    doing: "complete the copy",
                     source,
                 })?;
             made.push(file);

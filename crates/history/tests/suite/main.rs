@@ -4,6 +4,7 @@
 mod backup;
 mod bounds;
 mod clock;
+mod copies;
 mod crash;
 mod damage;
 mod findings;
