@@ -64,6 +64,9 @@ _plumb() {
             plumb,replay)
                 cmd="plumb__subcmd__replay"
                 ;;
+            plumb,serve)
+                cmd="plumb__subcmd__serve"
+                ;;
             plumb,version)
                 cmd="plumb__subcmd__version"
                 ;;
@@ -161,7 +164,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch agent history probe bench replay plan fix help explain version generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch agent history serve probe bench replay plan fix help explain version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1822,6 +1825,28 @@ _plumb() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        plumb__subcmd__serve)
+            opts="-h -V --state-dir --listen --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         plumb__subcmd__version)
             opts="-v -h -V --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1918,7 +1943,7 @@ _plumb_with_names() {
     [[ $cur == -* || $cur == */* || $prev == --* ]] && return
     case "$command" in
         help)
-            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch agent history probe bench replay plan fix help explain version" -- "$cur"))
+            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch agent history serve probe bench replay plan fix help explain version" -- "$cur"))
             ;;
         "diagnose"|"check"|"record"|"watch"|"probe"|"bench"|"replay"|"plan partition"|"plan filesystem"|"fix relabel"|"fix undo"|"fix backup-label"|"fix move")
             for device in /sys/class/block/*; do

@@ -23,6 +23,7 @@ use plumb_quoting::{Command, json};
 use sd_notify::NotifyState;
 use serde::Serialize;
 
+use crate::api::Api;
 use crate::cli::{Agent, STATE_DIR};
 use crate::config::Config;
 use crate::device_names::DeviceNames;
@@ -39,7 +40,7 @@ pub mod judge;
 mod log;
 mod notify;
 mod publish;
-mod survey;
+pub mod survey;
 
 use config::AgentConfig;
 use judge::{Change, Judge};
@@ -95,7 +96,11 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         config.state_dir.display()
     ));
     let board = Board::new(config.interval);
-    let _server = listener.and_then(|listener| board.serve(listener));
+    let api = Arc::new(Api {
+        state_dir: config.state_dir.clone(),
+        survey: Some(config.survey.clone()),
+    });
+    let _server = listener.and_then(|listener| board.serve(listener, api));
     let earlier = writer
         .present_findings()
         .map_err(|error| Failure::failed(&error))?;

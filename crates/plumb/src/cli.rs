@@ -27,6 +27,7 @@ pub mod plan;
 mod probe;
 mod record;
 mod replay;
+mod serve;
 mod watch;
 
 pub use accepting::Accepting;
@@ -42,6 +43,7 @@ pub use history::{
 pub use probe::Probe;
 pub use record::Record;
 pub use replay::Replay;
+pub use serve::Serve;
 pub use watch::Watch;
 
 /// Finds I/O that does not fit the storage below it, and measures the cost.
@@ -79,6 +81,8 @@ pub enum Command {
     Agent(Agent),
     /// Print, check or copy the history of the disks
     History(History),
+    /// Serve a history over HTTP to programs on this host (read-only)
+    Serve(Serve),
     /// Measure the block grid of a device and the cost of misaligned I/O
     Probe(Box<Probe>),
     /// Load devices or files and measure their speed

@@ -33,7 +33,7 @@ use crate::{inputs, moment, output};
 
 mod changes;
 mod export;
-mod senders;
+pub mod senders;
 pub mod span;
 
 use span::{DeviceSpan, time_words};
@@ -140,7 +140,11 @@ fn print(answer: &HistoryAnswer, is_json: bool, exit: Exit) -> Result<Exit, Fail
     Ok(exit)
 }
 
-fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
+/// The devices of a history.
+///
+/// # Errors
+/// When the history cannot be read.
+pub fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
     let mut devices: Vec<HistoryDevice> = reader
         .series()
         .map_err(failed)?
@@ -171,32 +175,57 @@ fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
     let span = wanted.span.as_deref().map(DeviceSpan::parse).transpose();
     let span = span.map_err(Failure::usage)?;
     // A partition and a disk without I/O have findings about the layout, and no series.
-    let series = span.as_ref().map(|span| span.series(&reader));
-    let is_on_device = |span: &DeviceSpan, key: &FindingKey, finding: Option<&Finding>| {
+    let series = span.as_ref().map(|span| span.series(&reader)).transpose();
+    let all = series.as_ref().ok().and_then(Option::as_deref);
+    let device = span
+        .as_ref()
+        .map(|span| (span.device.as_str(), all.unwrap_or_default()));
+    let time = span.as_ref().map(|span| span.within(span::EVER));
+    match (
+        findings_in(&reader, device, time.unwrap_or(span::EVER))?,
+        series,
+    ) {
+        (Some(found), _) => Ok(found),
+        (None, Err(unknown)) => Err(unknown),
+        (None, Ok(_)) => Ok(Vec::new()),
+    }
+}
+
+/// The findings of a time: all of them, or those of a device with these series. `None` if nothing is known of the device.
+///
+/// # Errors
+/// When the history cannot be read, or has a finding of a newer version.
+pub fn findings_in(
+    reader: &Reader,
+    device: Option<(&str, &[SeriesFacts])>,
+    time: Span,
+) -> Result<Option<Vec<HistoryFinding>>, Failure> {
+    let is_on_device = |key: &FindingKey, finding: Option<&Finding>| {
+        let Some((device, series)) = device else {
+            return true;
+        };
         let place = judge::Location::parse(&key.place);
         let is_of_series = |place: judge::Location| {
-            let all = series.iter().flatten().flatten();
-            all.into_iter()
+            series
+                .iter()
                 .any(|one| place.is_on(&one.identity) || place.is_on_disk_of(&one.identity))
         };
-        let name = span.device.trim_start_matches("/dev/");
+        let name = device.trim_start_matches("/dev/");
         finding.is_some_and(|finding| finding.target.device == name)
-            || place.is_some_and(|place| place.is_on(&span.device) || is_of_series(place))
+            || place.is_some_and(|place| place.is_on(device) || is_of_series(place))
     };
-    let (mut found, mut is_known) = (Vec::new(), false);
+    let mut found = Vec::new();
+    let mut is_known = device.is_none_or(|(_, series)| !series.is_empty());
     for interval in reader.findings().map_err(failed)? {
         // A finding of a newer version is an error only where it is asked for.
         let finding = json::from_slice::<Finding>(interval.facts.as_bytes());
-        if let Some(span) = &span {
-            if !is_on_device(span, &interval.key, finding.as_ref().ok()) {
-                continue;
-            }
-            is_known = true;
-            let time = span.within(span::EVER);
-            let ends_before = interval.went_ns.is_some_and(|went| went <= time.from_ns);
-            if ends_before || interval.appeared_ns >= time.to_ns {
-                continue;
-            }
+        if !is_on_device(&interval.key, finding.as_ref().ok()) {
+            continue;
+        }
+        is_known = true;
+        let ends_before = interval.went_ns.is_some_and(|went| went <= time.from_ns);
+        if ends_before || interval.appeared_ns >= time.to_ns {
+            continue;
         }
         let finding = finding.map_err(|error| {
             Failure::unknown(format!(
@@ -212,10 +241,7 @@ fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
             interval.went_ns.map(time_words),
         ));
     }
-    match series {
-        Some(Err(unknown)) if !is_known => Err(unknown),
-        _ => Ok(found),
-    }
+    Ok(is_known.then_some(found))
 }
 
 /// The I/O of a device in windows of the finest tier that has all of the time and at most `rows` windows in it.
@@ -247,7 +273,19 @@ fn course_of(
     rows: i64,
 ) -> Result<HistoryCourse, Failure> {
     let span = time.common(series.span.unwrap_or(span::NEVER));
-    let tier = tier_for(reader, span, rows)?;
+    course_in(reader, series, span, tier_for(reader, span, rows)?)
+}
+
+/// The I/O of a device in a time of its history, in windows of a tier.
+///
+/// # Errors
+/// When the history cannot be read.
+pub fn course_in(
+    reader: &Reader,
+    series: &SeriesFacts,
+    span: Span,
+    tier: Tier,
+) -> Result<HistoryCourse, Failure> {
     let windows = reader
         .glance(tier, span, Some(series.number))
         .map_err(failed)?;
@@ -265,7 +303,10 @@ fn course_of(
 }
 
 /// The finest tier that has all of a time, in at most a number of windows.
-fn tier_for(reader: &Reader, span: Span, rows: i64) -> Result<Tier, Failure> {
+///
+/// # Errors
+/// When the history cannot be read.
+pub fn tier_for(reader: &Reader, span: Span, rows: i64) -> Result<Tier, Failure> {
     let mut oldest = [None; 3];
     for tier in Tier::ALL {
         oldest[tier as usize] = reader.oldest(tier).map_err(failed)?;

@@ -8,6 +8,7 @@ use plumb_report::exports;
 
 mod agent;
 mod analyze;
+mod api;
 mod bench;
 mod check;
 mod cli;
@@ -26,6 +27,7 @@ mod generate;
 mod help;
 mod history;
 mod inputs;
+mod listen;
 mod moment;
 mod notes;
 mod output;
@@ -37,6 +39,7 @@ mod recordings;
 mod replay;
 mod sandbox;
 mod select;
+mod serve;
 mod side_by_side;
 mod signals;
 mod status;
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Watch(args) => watch::run(args),
         Command::Agent(args) => agent::run(args),
         Command::History(args) => history::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Help(args) => help::run(args),
         Command::Version(args) => version::run(args),

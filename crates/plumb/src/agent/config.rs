@@ -13,6 +13,7 @@ use super::notify::{Receivers, Webhook, runbook_url};
 use crate::cli::{Agent, STATE_DIR};
 use crate::config::{ConfigError, ConfigText, is_there, read_text};
 use crate::failure::Failure;
+use crate::listen;
 use crate::moment::parse_duration;
 
 /// The file of the host.
@@ -132,8 +133,7 @@ impl AgentConfig {
                     continue;
                 }
                 "listen" => {
-                    let expected = "a loopback address with a port, such as \"127.0.0.1:9974\"";
-                    config.listen = Some(source.read(value, expected, loopback)?);
+                    config.listen = Some(source.read(value, listen::EXPECTED, listen::loopback)?);
                     continue;
                 }
                 "survey" => {
@@ -235,12 +235,6 @@ impl AgentConfig {
 fn whole_path(text: &str) -> Option<PathBuf> {
     let is_plain = !text.chars().any(char::is_control);
     Some(PathBuf::from(text)).filter(|path| path.is_absolute() && is_plain)
-}
-
-/// An address that this host alone can reach.
-fn loopback(text: &str) -> Option<SocketAddr> {
-    let address: SocketAddr = text.parse().ok()?;
-    address.ip().is_loopback().then_some(address)
 }
 
 /// A time from a second to a limit.

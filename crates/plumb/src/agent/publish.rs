@@ -1,4 +1,4 @@
-//! The measurements of the agent over HTTP: metrics for Prometheus, and the state of the agent.
+//! The measurements of the agent over HTTP: metrics for Prometheus, and the state of the agent. `crate::api` has the history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +21,7 @@ use plumb_trace::{Layer, Op};
 
 use super::identity;
 use super::judge::PresentFinding;
+use crate::api::{self, Api};
 use crate::output;
 
 /// The grid of the counters of fit: nobody states one to the agent.
@@ -29,7 +30,7 @@ const GRID: Grid = match Grid::unit(plumb_geometry::Bytes(4096)) {
     Err(_) => panic!("4096 is a granularity"),
 };
 
-/// Paths that are answered.
+/// Paths that are answered beside those of the API.
 const PATHS: [&str; 2] = ["/metrics", "/healthz"];
 
 /// A reading may come later than its time on a busy host.
@@ -149,9 +150,12 @@ impl Board {
     }
 
     /// Starts to answer requests. An agent that cannot do so counts all the same.
-    pub fn serve(&self, listener: TcpListener) -> Option<Server> {
+    pub fn serve(&self, listener: TcpListener, api: Arc<Api>) -> Option<Server> {
         let state = Arc::clone(&self.state);
-        let answer = move |request: &Request<'_>| lock(&state).answer(request).into();
+        let answer = move |request: &Request<'_>| match api.reply(request) {
+            Some(reply) => reply,
+            None => lock(&state).answer(request).into(),
+        };
         match Server::start(listener, Limits::default(), Arc::new(answer)) {
             Ok(server) => {
                 output::say(&format!("metrics at http://{}/metrics", server.address()));
@@ -208,7 +212,7 @@ impl State {
                 None => Answer::text(200, "ok\n"),
                 Some(illness) => Answer::text(503, illness + "\n"),
             },
-            other => Answer::not_found(other, &PATHS),
+            other => Answer::not_found(other, &[&PATHS[..], &api::PATHS].concat()),
         }
     }
 

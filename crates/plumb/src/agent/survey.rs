@@ -231,24 +231,7 @@ impl SurveyFile {
             return Ok(None);
         }
         self.is_old = false;
-        if !metadata.is_file() || metadata.len() > BYTES_MAX {
-            let found = match metadata.is_file() {
-                true => format!("found {} bytes", metadata.len()),
-                false => "found no plain file".to_owned(),
-            };
-            let expected = format!("expected a file of at most {BYTES_MAX} bytes");
-            return Err(failed(&format!("{found}, {expected}")));
-        }
-        let file = File::open(path).map_err(|error| failed(&error))?;
-        let mut bytes = Vec::new();
-        let mut file = file.take(BYTES_MAX);
-        file.read_to_end(&mut bytes)
-            .map_err(|error| failed(&error))?;
-        let document: SurveyDocument = json::from_slice(&bytes).map_err(|error| failed(&error))?;
-        if document.schema != SCHEMA {
-            let found = format!("found schema `{}`, expected `{SCHEMA}`", document.schema);
-            return Err(failed(&found));
-        }
+        let (_, document) = read(path).map_err(|why| failed(&why))?;
         let accepted = document.result.accepted.findings.into_iter();
         Ok(Some(LayoutSurvey {
             findings: document.findings,
@@ -266,6 +249,43 @@ impl SurveyFile {
     }
 }
 
+/// The last document of the survey with the layers of the host, as it is in its file.
+///
+/// # Errors
+/// If the file is absent, or cannot be read.
+pub fn stack(path: &Path) -> Result<Vec<u8>, String> {
+    let why = match read(path) {
+        Ok((bytes, document)) if document.result.stack.is_some() => return Ok(bytes),
+        Ok(_) => "found a survey without layers".to_owned(),
+        Err(why) => why,
+    };
+    Err(format!("{}: {why}", path.display()))
+}
+
+/// The bytes of a survey, and the document in them.
+fn read(path: &Path) -> Result<(Vec<u8>, SurveyDocument), String> {
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !metadata.is_file() || metadata.len() > BYTES_MAX {
+        let found = match metadata.is_file() {
+            true => format!("found {} bytes", metadata.len()),
+            false => "found no plain file".to_owned(),
+        };
+        let expected = format!("expected a file of at most {BYTES_MAX} bytes");
+        return Err(format!("{found}, {expected}"));
+    }
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    let mut file = file.take(BYTES_MAX);
+    file.read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    let document: SurveyDocument = json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    if document.schema != SCHEMA {
+        let found = &document.schema;
+        return Err(format!("found schema `{found}`, expected `{SCHEMA}`"));
+    }
+    Ok((bytes, document))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,6 +295,32 @@ mod tests {
             r#"{{"schema": "plumb.check/2", "version": "1", "findings": [{findings}], "result": {{"stack": {{"nodes": []}},
             "unknown": [], "accepted": {{"findings": [], "expired": []}}, "unread": [{unread}]}}}}"#
         )
+    }
+
+    #[test]
+    fn a_stack_is_the_document_as_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("check.json");
+        let why = stack(&path).expect_err("no file");
+        assert!(why.contains("check.json: No such file"), "{why}");
+        let text = document("", "");
+        std::fs::write(&path, &text).expect("written");
+        assert_eq!(stack(&path).expect("a survey"), text.as_bytes());
+        for (text, message) in [
+            ("{".to_owned(), "EOF"),
+            (
+                text.replace("check/2", "check/3"),
+                "expected `plumb.check/2`",
+            ),
+            (
+                text.replace("{\"nodes\": []}", "null"),
+                "found a survey without layers",
+            ),
+        ] {
+            std::fs::write(&path, &text).expect("written");
+            let why = stack(&path).expect_err("no stack");
+            assert!(why.contains(message), "{why}");
+        }
     }
 
     #[test]

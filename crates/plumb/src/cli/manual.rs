@@ -23,7 +23,10 @@ const OTHER: &str = "Other";
 /// Groups of commands, as `plumb -h` lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Look", &["diagnose", "check", "analyze", "explain"]),
-    ("Keep watching", &["watch", "record", "agent", "history"]),
+    (
+        "Keep watching",
+        &["watch", "record", "agent", "history", "serve"],
+    ),
     ("Measure", &["probe", "bench", "replay", "compare"]),
     ("Change", &["plan", "fix"]),
     (OTHER, &["convert", "help", "version"]),
@@ -54,7 +57,7 @@ pub const FILES: [(&str, &str, &[&str]); 5] = [
     (
         "/var/lib/plumb-agent",
         "the history of the disks",
-        &["", "agent", "history", "analyze", "compare"],
+        &["", "agent", "history", "serve", "analyze", "compare"],
     ),
 ];
 
@@ -383,6 +386,17 @@ const MANUALS: &[Manual] = &[
             "interval", "count", "grid", "op", "pid", "comm", "app", "plain", "json", "save",
             "fail-on",
         ],
+    },
+    Manual {
+        path: &["serve"],
+        examples: &[
+            ("sudo plumb serve", "Serve the history of this host"),
+            (
+                "plumb serve /srv/backup --listen 127.0.0.1:8080",
+                "Serve a copy at another port",
+            ),
+        ],
+        usual: &[],
     },
     Manual {
         path: &["probe"],

@@ -2,7 +2,7 @@
 //! needs no line elsewhere.
 //!
 //! The method reads text and not the registries: a registry lacks a file that no list names yet. `make docs` therefore runs
-//! twice, and the second run knows the new entries. Where the order of a list has a meaning, known lines keep their order and
+//! twice, and the second run knows the new entries. If the order of a list has a meaning, known lines keep their order and
 //! new lines come last: move a line to its place by hand.
 
 use std::collections::BTreeMap;

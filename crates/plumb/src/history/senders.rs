@@ -1,6 +1,6 @@
 //! `plumb history senders`: the processes that sent the I/O of a device over a time.
 
-use plumb_history::{Reader, SeriesFacts};
+use plumb_history::{Reader, SeriesFacts, SpanProfile};
 use plumb_profile::Owner;
 use plumb_profile::top::ProcessShare;
 use plumb_report::history::{HistorySender, HistorySenders, SentIos};
@@ -32,13 +32,16 @@ fn of_series(
     let known = series.span.unwrap_or(span::NEVER);
     let time = device.within(known).common(known);
     let found = reader.profile(series, time).map_err(failed)?;
-    let Some(found) = found.filter(|found| found.profile.ios() > 0) else {
-        return Ok(None);
-    };
+    let found = found.filter(|found| found.profile.ios() > 0);
+    Ok(found.map(|found| senders_in(series, &found)))
+}
+
+/// The senders of a series in a time.
+pub fn senders_in(series: &SeriesFacts, found: &SpanProfile) -> HistorySenders {
     let senders: Vec<HistorySender> = found.senders.largest().into_iter().map(sender).collect();
     let others = sent(found.senders.others());
     let known_ios: u64 = senders.iter().map(|sender| sender.sent.ios).sum();
-    Ok(Some(HistorySenders {
+    HistorySenders {
         device: series.name().to_owned(),
         identity: series.identity.clone(),
         layer: series.layer.word(),
@@ -53,7 +56,7 @@ fn of_series(
         senders,
         others,
         damaged: found.damaged,
-    }))
+    }
 }
 
 fn sender((of, share): (&plumb_history::Sender, ProcessShare)) -> HistorySender {

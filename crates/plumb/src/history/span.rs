@@ -103,15 +103,7 @@ impl DeviceSpan {
     /// When the history has no such device.
     pub fn series(&self, reader: &Reader) -> Result<Vec<SeriesFacts>, Failure> {
         let all = reader.series().map_err(|error| Failure::failed(&error))?;
-        let name = self.device.trim_start_matches("/dev/");
-        let is_it = |series: &&SeriesFacts| {
-            series.identity == self.device || series.names.iter().any(|(_, known)| known == name)
-        };
-        let is_path = |series: &&SeriesFacts| is_path_of(&series.identity, &self.device);
-        let mut found: Vec<SeriesFacts> = all.iter().filter(is_it).cloned().collect();
-        if found.is_empty() {
-            found = all.iter().filter(is_path).cloned().collect();
-        }
+        let found = series_of(&all, &self.device);
         if !found.is_empty() {
             return Ok(found);
         }
@@ -124,6 +116,20 @@ impl DeviceSpan {
             "the history has no device {}; {known}",
             self.device
         )))
+    }
+}
+
+/// The series of a device, by a name or its identity; else those of the paths to it.
+pub fn series_of(all: &[SeriesFacts], device: &str) -> Vec<SeriesFacts> {
+    let name = device.trim_start_matches("/dev/");
+    let is_it = |series: &&SeriesFacts| {
+        series.identity == device || series.names.iter().any(|(_, known)| known == name)
+    };
+    let is_path = |series: &&SeriesFacts| is_path_of(&series.identity, device);
+    let found: Vec<SeriesFacts> = all.iter().filter(is_it).cloned().collect();
+    match found.is_empty() {
+        true => all.iter().filter(is_path).cloned().collect(),
+        false => found,
     }
 }
 

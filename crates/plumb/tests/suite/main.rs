@@ -60,6 +60,7 @@ mod replay;
 mod sandbox;
 mod schema;
 mod screens;
+mod serve;
 mod ship;
 mod stalled_disk;
 mod targets_refused;

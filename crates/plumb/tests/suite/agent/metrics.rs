@@ -270,7 +270,8 @@ fn other_formats_and_paths_are_answered() {
     );
     let (head, text) = agent.get("/", "");
     assert!(head.starts_with("HTTP/1.1 404 "), "{head}");
-    assert_eq!(text, "found path /, expected one of /metrics, /healthz\n");
+    let words = "found path /, expected one of /metrics, /healthz, /api/v1/devices, ";
+    assert!(text.starts_with(words), "{text}");
     agent.service.end();
 }
 
@@ -318,6 +319,28 @@ fn a_socket_of_the_service_manager_is_used() {
     let (head, _) = get(address, "/healthz", "");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     service.end();
+}
+
+/// The agent answers the API beside its metrics.
+#[test]
+fn the_history_is_answered() {
+    require!(Bpf, Loop, Root);
+    let agent = Metered::begin("agent-api");
+    let document = |path: &str, status: &str| -> serde_json::Value {
+        let (head, body) = agent.get(path, "");
+        assert!(
+            head.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{head}\n{body}"
+        );
+        serde_json::from_str(&body).expect("JSON")
+    };
+    let devices = document("/api/v1/devices", "200");
+    let schema = crate::common::schema::Schema::read("api");
+    assert_eq!(schema.faults(&devices), [""; 0]);
+    assert_eq!(devices["result"]["kind"], "devices");
+    let unknown = document("/api/v1/glance?device=no-such-disk", "404");
+    assert_eq!(schema.faults(&unknown), [""; 0]);
+    agent.service.end();
 }
 
 /// A socket that other hosts reach is not served, and the agent counts all the same.
