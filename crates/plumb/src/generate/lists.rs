@@ -285,11 +285,15 @@ fn sentences(modules: &Modules, present: &[&str]) -> Vec<String> {
         let parameters: Vec<&str> = parameters.split_whitespace().collect();
         let parameters = parameters.join(" ");
         let parameters = parameters.trim_end_matches(',');
-        let (given, facts) = match parameters.strip_prefix("on: &Target, ") {
-            Some(facts) => ("on, facts", facts),
+        let (given, facts) = match parameters.split_once("&Target, ") {
+            Some((_, facts)) => ("on, facts", facts),
             None => ("facts", parameters),
         };
-        let facts = facts.strip_prefix("facts: &")?;
+        // The sentences of the problems take the rule too.
+        let (name, facts) = facts.split_once(": &")?;
+        if !matches!(name, "facts" | "_facts") || parameters.starts_with("rule") {
+            return None;
+        }
         let (head, call) = (
             format!("Facts::{facts}(facts) =>"),
             format!("{module}::words({given})"),
@@ -377,6 +381,7 @@ mod tests {
             |parameters: &str| format!("pub(super) fn words({parameters}) -> Sentences {{\n");
         let texts = [
             ("host", words("facts: &OfHost")),
+            ("plain", words("on: &Target, _facts: &Plain")),
             (
                 long,
                 words("\n    on: &Target,\n    facts: &ANameOfARuleThatIsTooLong,\n"),
@@ -396,6 +401,7 @@ mod tests {
                 "Facts::ANameOfARuleThatIsTooLong(facts) => {{\n            {long}::words(on, facts)\n        }}"
             ),
             "Facts::OfHost(facts) => host::words(facts),".to_owned(),
+            "Facts::Plain(facts) => plain::words(on, facts),".to_owned(),
         ];
         assert_eq!(sentences(&modules_of(&texts), &[]), expected);
     }
