@@ -402,6 +402,57 @@ mod tests {
     }
 
     #[test]
+    fn all_paths_have_the_layout_of_their_disk() {
+        let location = |identity: &str, layer: &str| Location {
+            identity: identity.to_owned(),
+            layer: layer.to_owned(),
+            part: None,
+        };
+        for (identity, layer, expected) in [
+            ("naa.1", LAYOUT, true),
+            ("naa.1-part2", LAYOUT, true),
+            ("naa.11", LAYOUT, false),
+            // I/O of one path say nothing about another one.
+            ("naa.1", "request", false),
+        ] {
+            let found = location(identity, layer).is_on_disk_of("naa.1/2:0:0:1");
+            assert_eq!(found, expected, "{identity} {layer}");
+        }
+    }
+
+    /// Findings of an earlier run that come late neither replace nor double those that are present.
+    #[test]
+    fn late_findings_are_added_once() {
+        let interval = |facts: &Finding, place: &Place| FindingInterval {
+            key: FindingKey {
+                rule: place.rule.name().to_owned(),
+                place: json::exact(&place.on).expect("JSON"),
+            },
+            severity: facts.severity.word().to_owned(),
+            facts: json::exact(facts).expect("JSON"),
+            appeared_ns: 0,
+            changed_ns: 0,
+            went_ns: None,
+        };
+        let mut earlier = Judge::default();
+        changes(&mut earlier, &period("sda", 2000, 512));
+        changes(&mut earlier, &period("sdb", 2000, 512));
+        let all: Vec<FindingInterval> = earlier
+            .present
+            .iter()
+            .map(|(place, finding)| interval(finding, place))
+            .collect();
+        let mut judge = Judge::default();
+        changes(&mut judge, &period("sda", 2000, 512));
+        judge.recall(&all);
+        assert_eq!(judge.present.len(), earlier.present.len());
+        assert_eq!(
+            changes(&mut judge, &period("sdb", 2000, 0)),
+            [(FindingChange::Gone, RuleId::MisalignedIo)]
+        );
+    }
+
+    #[test]
     fn a_finding_is_reported_when_it_appears_and_goes() {
         let mut judge = Judge::default();
         let (bad, good) = (period("sda", 2000, 512), period("sda", 2000, 0));

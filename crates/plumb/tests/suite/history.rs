@@ -185,6 +185,31 @@ fn imported_profiles_join_their_device() {
     assert_eq!(number(&document["result"]["profiles"][0]["ios"]), 600);
 }
 
+/// The identity of a LUN names all paths to it, and one path is named by its whole identity.
+#[test]
+fn an_identity_names_all_its_paths() {
+    let folder = Folder::new("history-paths");
+    for (name, path) in [
+        ("first", "naa.5/2:0:0:1"),
+        ("second", "naa.5/3:0:0:1"),
+        ("other", "naa.55"),
+    ] {
+        let trace = trace(&folder, &format!("{name}.csv"), yesterday(), 200);
+        let saved = folder.path(name).display().to_string();
+        plumb(["analyze", &trace, "--save", &saved]).ends(1);
+        history(&folder, &["import", &saved, "--as", path]).ends(0);
+    }
+    let shown = |device: &str| -> Vec<String> {
+        let shown = history(&folder, &["show", device, "--json"]).ends(0).json();
+        let courses = shown["result"]["is"].as_array().expect("courses");
+        let identity = |course: &Value| course["identity"].as_str().expect("text").to_owned();
+        courses.iter().map(identity).collect()
+    };
+    assert_eq!(shown("naa.5"), ["naa.5/2:0:0:1", "naa.5/3:0:0:1"]);
+    assert_eq!(shown("naa.5/3:0:0:1"), ["naa.5/3:0:0:1"]);
+    assert_eq!(shown("naa.55"), ["naa.55"]);
+}
+
 /// The bounds and the folder are those of the agent's configuration.
 #[test]
 fn the_configuration_bounds_the_history() {
