@@ -241,6 +241,7 @@ fn devices(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
         |op| op.failed,
     );
     latencies(out, devices);
+    lengths(out, devices);
     fits(out, devices);
 }
 
@@ -266,6 +267,24 @@ fn latencies(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
                 ends_ns: &ends_ns,
             };
             out.histogram(&[("device", name), ("op", op.word())], &latencies);
+        }
+    }
+}
+
+/// The lengths of reads and writes, for formats in which a histogram costs one series.
+fn lengths(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
+    if !out.is_native() {
+        return;
+    }
+    out.begin(
+        "plumb_io_size_bytes",
+        Kind::Histogram,
+        "Length of reads and writes.",
+    );
+    for (name, device) in devices {
+        for op in [Op::Read, Op::Write] {
+            let labels = [("device", name.as_str()), ("op", op.word())];
+            out.lengths(&labels, &device.ops[op as usize]);
         }
     }
 }

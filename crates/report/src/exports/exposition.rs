@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use plumb_profile::histogram::{Counts, log_linear_bounds};
+use plumb_profile::profile::OpTotals;
 
 use super::protobuf::Message;
 
@@ -202,11 +203,14 @@ impl Exposition {
                     });
                 }
                 // The middle of a bucket: its width is at most a sixteenth of its values.
-                message.native_buckets(latencies.counts.iter().map(|(bucket, ios)| {
-                    let (low, high) = log_linear_bounds(bucket);
-                    let twice = u128::from(low) + u128::from(high);
-                    (Seconds(twice).as_f64() / 2.0, ios)
-                }));
+                message.native_buckets(
+                    3,
+                    latencies.counts.iter().map(|(bucket, ios)| {
+                        let (low, high) = log_linear_bounds(bucket);
+                        let twice = u128::from(low) + u128::from(high);
+                        (Seconds(twice).as_f64() / 2.0, ios)
+                    }),
+                );
             });
         }
         for (end_ns, below) in latencies.buckets() {
@@ -216,6 +220,21 @@ impl Exposition {
         self.part("_bucket", &[labels, &[("le", "+Inf")]].concat(), all);
         self.part("_sum", labels, sum);
         self.part("_count", labels, all);
+    }
+
+    /// Whether a histogram costs one series.
+    pub(crate) fn is_native(&self) -> bool {
+        self.format == MetricsFormat::Protobuf
+    }
+
+    /// A native histogram of lengths, exact: a bucket is a power of two.
+    pub(crate) fn lengths(&mut self, labels: &[(&str, &str)], op: &OpTotals) {
+        self.metric(labels, |message| {
+            message.unsigned(1, op.sizes.total());
+            message.double(2, as_f64(op.bytes.into()));
+            let power = |(index, ios)| (f64::from(index as u32).exp2(), ios);
+            message.native_buckets(0, op.sizes.iter().map(power));
+        });
     }
 
     /// A series in protobuf.
@@ -282,13 +301,17 @@ fn escaped(word: &str) -> String {
 struct Seconds(u128);
 
 impl Seconds {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a double is all that Prometheus stores"
-    )]
     fn as_f64(&self) -> f64 {
-        self.0 as f64 / 1e9
+        as_f64(self.0) / 1e9
     }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a double is all that Prometheus stores"
+)]
+fn as_f64(value: u128) -> f64 {
+    value as f64
 }
 
 impl Display for Seconds {

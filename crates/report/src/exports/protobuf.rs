@@ -3,8 +3,6 @@
 //!
 //! The numbers of the fields are those of `metrics.proto` in `prometheus/client_model`.
 
-/// Native buckets in a power of two: 2^3.
-const SCHEMA: i64 = 3;
 /// Width of the zero bucket, as in the client libraries.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
@@ -66,8 +64,9 @@ impl Message {
         self.0
     }
 
-    /// The native buckets of values, which rise. A bucket ends at 2^(index / 8) and includes its end.
-    pub(super) fn native_buckets(&mut self, values: impl Iterator<Item = (f64, u64)>) {
+    /// The native buckets of values, which rise. A power of two has 2^schema buckets; a bucket includes its end.
+    pub(super) fn native_buckets(&mut self, schema: u8, values: impl Iterator<Item = (f64, u64)>) {
+        let in_power = f64::from(1u32 << schema);
         let mut zero = 0u64;
         let mut buckets: Vec<(i64, u64)> = Vec::new();
         for (value, count) in values {
@@ -77,15 +76,15 @@ impl Message {
             }
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "an exponent of a double times 8"
+                reason = "an exponent of a double times 256 at most"
             )]
-            let index = (value.log2() * f64::from(1 << SCHEMA)).ceil() as i64;
+            let index = (value.log2() * in_power).ceil() as i64;
             match buckets.last_mut() {
                 Some((last, sum)) if *last == index => *sum = sum.saturating_add(count),
                 _ => buckets.push((index, count)),
             }
         }
-        self.signed(5, SCHEMA);
+        self.signed(5, schema.into());
         self.double(6, ZERO_THRESHOLD);
         self.unsigned(7, zero);
         let mut deltas = Message::default();
@@ -133,7 +132,7 @@ mod tests {
     fn native_buckets_are_runs() {
         let mut found = Message::default();
         let values = [(0.0, 7), (1.0, 2), (1.05, 3), (1.06, 1), (1.5, 9), (2.0, 1)];
-        found.native_buckets(values.into_iter());
+        found.native_buckets(3, values.into_iter());
         let mut expected = Message::default();
         expected.signed(5, 3);
         expected.double(6, 2f64.powi(-128));

@@ -472,6 +472,12 @@ fn prometheus_reads_native_histograms() {
         (sum / sum_of_text - 1.0).abs() < 1e-9,
         "{sum}, {sum_of_text}"
     );
+    // The reads have 4,096 bytes, the end of a bucket.
+    let sizes = format!("plumb_io_size_bytes{labels}");
+    let of_sizes = |function: &str| native.value(&format!("{function}, {sizes})"));
+    assert_eq!(of_sizes("histogram_quantile(1"), Some(4096.0));
+    assert_eq!(of_sizes("histogram_fraction(2048, 4096"), Some(1.0));
+    assert_eq!(text.query(&sizes).len(), 0);
     for family in ["plumb_ios_total", "plumb_io_bytes_total"] {
         let series = format!("{family}{labels}");
         assert_eq!(native.value(&series), text.value(&series), "{family}");
