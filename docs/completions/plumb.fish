@@ -66,7 +66,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l json -d 'Print 
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l chunk -d 'Chunk of a stripe: shows the I/O that it splits' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l members -d 'Members of that stripe: shows the load of each' -r
@@ -129,7 +129,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l full -d 'With --js
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and its name after the change; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid to judge the I/O by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l layer -d 'Layer of a trace: vfs, bio or request; when not given the lowest present' -r
@@ -221,23 +221,23 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen
 complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show senders findings changes export import dump backup prune verify estimate" -f -a "prune" -d 'Delete windows that are older than a time; the agent must not run'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show senders findings changes export import dump backup prune verify estimate" -f -a "verify" -d 'Read all records and check them'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show senders findings changes export import dump backup prune verify estimate" -f -a "estimate" -d 'Print the size of the history, and the time that it will cover'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s V -l version -d 'Print version'
@@ -246,7 +246,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 json\t'One JSON document'
 parquet\t'Parquet, a row for each window'"
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s o -l output -d 'File for the output (default: standard output; Parquet needs a file, or - for standard output)' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l as -d 'WWN, UUID or serial number of the device (default: that of the device with the name of the profile at its time, else the name)' -r
@@ -256,7 +256,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l last -d 'The last TIME of all devices: 15m, 2h, 7d' -r
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s o -l output -d 'File for the profiles; plumb analyze, compare and check read it' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
@@ -278,7 +278,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand serve" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -l listen -d 'Loopback address to listen at; port 0 is any free port' -r
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -s V -l version -d 'Print version'

@@ -28,7 +28,7 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
         .chain(&args.save)
         .map(PathBuf::as_path)
         .collect();
-    let (spans, files) = read_all(&args.files, &args.state_dir)?;
+    let (spans, files) = read_all(&args.files, args.state_dir.as_deref())?;
     output::may_write(&files, &outputs)?;
     sandbox::enter(&Files {
         inputs: files.clone(),

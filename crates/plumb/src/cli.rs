@@ -38,7 +38,7 @@ pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use history::{
     Agent, AgentStore, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump,
-    HistoryExport, HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR,
+    HistoryExport, HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR, StateDir,
 };
 pub use probe::Probe;
 pub use record::Record;
@@ -242,9 +242,9 @@ pub struct Analyze {
     /// and times that follow each other)
     #[arg(long)]
     pub together: bool,
-    /// Folder of the history for history:DEVICE@SPAN
-    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
-    pub state_dir: PathBuf,
+    /// Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
 
     /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "Storage below")]

@@ -34,7 +34,7 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
         .chain(&args.after)
         .cloned()
         .collect();
-    let (spans, inputs) = read_all(&inputs, &args.state_dir)?;
+    let (spans, inputs) = read_all(&inputs, args.state_dir.as_deref())?;
     let page: Vec<&Path> = args.html.iter().map(PathBuf::as_path).collect();
     output::may_write(&inputs, &page)?;
     sandbox::enter(&Files {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_geometry::SmallSort;
 use plumb_history::{
@@ -25,7 +25,7 @@ use crate::agent::config::AgentConfig;
 use crate::agent::judge;
 use crate::cli::{
     AgentStore, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport,
-    HistoryPrune,
+    HistoryPrune, StateDir,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -48,11 +48,11 @@ const ROWS: i64 = 60;
 pub fn run(args: &History) -> Result<Exit, Failure> {
     match &args.command {
         HistoryCommand::List(store) => {
-            let answer = HistoryAnswer::Devices(list(&span::open(&store.folder.state_dir)?)?);
+            let answer = HistoryAnswer::Devices(list(&span::open(&store.folder.find()?)?)?);
             print(&answer, store.json, Exit::Clean)
         }
         HistoryCommand::Show(shown) => {
-            let courses = courses(&shown.span, &shown.store.folder.state_dir, ROWS)?;
+            let courses = courses(&shown.span, &shown.store.folder.find()?, ROWS)?;
             print(
                 &HistoryAnswer::Courses(courses),
                 shown.store.json,
@@ -106,6 +106,16 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
             let answer = HistoryAnswer::Size(estimate(&configured(&care.store)?)?);
             print(&answer, care.json, Exit::Clean)
         }
+    }
+}
+
+impl StateDir {
+    /// The folder of the history.
+    ///
+    /// # Errors
+    /// As [`span::folder`].
+    fn find(&self) -> Result<PathBuf, Failure> {
+        span::folder(self.state_dir.as_deref())
     }
 }
 
@@ -171,7 +181,7 @@ pub fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
 
 /// The findings of the agent, or those of a device in a time.
 fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
-    let reader = span::open(&wanted.store.folder.state_dir)?;
+    let reader = span::open(&wanted.store.folder.find()?)?;
     let span = wanted.span.as_deref().map(DeviceSpan::parse).transpose();
     let span = span.map_err(Failure::usage)?;
     // A partition and a disk without I/O have findings about the layout, and no series.
@@ -555,7 +565,7 @@ fn back_up(args: &HistoryBackup) -> Result<Exit, Failure> {
 
 /// Writes the profiles of spans to one file.
 fn dump(args: &HistoryDump) -> Result<Exit, Failure> {
-    let state_dir = &args.folder.state_dir;
+    let state_dir = &args.folder.find()?;
     let reader = span::open(state_dir)?;
     let wanted = match &args.last {
         Some(last) => last_of_all(&reader, last)?,

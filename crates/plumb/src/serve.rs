@@ -26,7 +26,7 @@ const LONG: Duration = Duration::from_secs(3600);
 /// # Errors
 /// When the history cannot be read, or the address is in use.
 pub fn run(args: &Serve) -> Result<Exit, Failure> {
-    let state_dir = args.folder.as_ref().unwrap_or(&args.state_dir).clone();
+    let state_dir = span::folder(args.folder.as_deref().or(args.state_dir.as_deref()))?;
     span::open(&state_dir)?;
     let ended = stop_flag()?;
     let listener = TcpListener::bind(args.listen).map_err(|error| {

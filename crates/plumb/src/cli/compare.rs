@@ -8,7 +8,7 @@ use plumb_stats::equivalence::Margin;
 use plumb_trace::Layer;
 use plumb_trace::series::FirstReport;
 
-use super::{ColorChoice, STATE_DIR, distinct, grid, layer};
+use super::{ColorChoice, distinct, grid, layer};
 
 /// Flags of `plumb compare`.
 #[derive(Debug, Args)]
@@ -26,9 +26,9 @@ pub struct Compare {
     /// After it: the same. Leave it out to judge one file with Vdbench's results of a sweep of offsets
     #[arg(value_name = "AFTER")]
     pub after: Option<PathBuf>,
-    /// Folder of the history for history:DEVICE@SPAN
-    #[arg(long, value_name = "DIR", default_value = STATE_DIR, help_heading = "Comparison")]
-    pub state_dir: PathBuf,
+    /// Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)
+    #[arg(long, value_name = "DIR", help_heading = "Comparison")]
+    pub state_dir: Option<PathBuf>,
 
     /// Only this device, and its name after the change; may be given several times
     #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "Comparison")]

@@ -87,9 +87,9 @@ pub enum HistoryCommand {
 /// The folder of a history.
 #[derive(Debug, Args)]
 pub struct StateDir {
-    /// Folder of the history
-    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
-    pub state_dir: PathBuf,
+    /// Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
 }
 
 /// The history of an agent, and its bounds.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::history::STATE_DIR;
 use crate::listen;
 
 /// Flags of `plumb serve`.
@@ -21,9 +20,9 @@ pub struct Serve {
     /// Folder of the history, for instance a backup
     #[arg(value_name = "DIR", conflicts_with = "state_dir")]
     pub folder: Option<PathBuf>,
-    /// Folder of the history
-    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
-    pub state_dir: PathBuf,
+    /// Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
     /// Loopback address to listen at; port 0 is any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9975", value_parser = address)]
     pub listen: SocketAddr,

@@ -52,7 +52,7 @@ impl FoundChanges {
 pub fn search(wanted: &HistoryFilter) -> Result<FoundChanges, Failure> {
     let span = wanted.span.as_deref().map(DeviceSpan::parse).transpose();
     let span = span.map_err(Failure::usage)?;
-    let reader = span::open(&wanted.store.folder.state_dir)?;
+    let reader = span::open(&wanted.store.folder.find()?)?;
     let series = match &span {
         Some(span) => span.series(&reader)?,
         None => reader.series().map_err(failed)?,

@@ -22,7 +22,7 @@ const PARQUET_VERSION: &str = "1";
 /// # Errors
 /// When the history cannot be read, or the output cannot be written.
 pub fn run(args: &HistoryExport) -> Result<Exit, Failure> {
-    let reader = span::open(&args.folder.state_dir)?;
+    let reader = span::open(&args.folder.find()?)?;
     let wanted = match &args.last {
         Some(last) => last_of_all(&reader, last)?,
         None => named(&reader, &args.spans, true)?,

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 pub(super) fn list(wanted: &HistorySpan) -> Result<Vec<HistorySenders>, Failure> {
     let device = DeviceSpan::parse(&wanted.span).map_err(Failure::usage)?;
-    let reader = span::open(&wanted.store.folder.state_dir)?;
+    let reader = span::open(&wanted.store.folder.find()?)?;
     let mut lists = Vec::new();
     for series in device.series(&reader)? {
         lists.extend(of_series(&reader, &series, &device)?);

@@ -7,6 +7,7 @@ use plumb_history::{Reader, SeriesFacts, Settings, Span};
 use plumb_profile::codec::Saved;
 
 use super::now_ns;
+use crate::agent::config::AgentConfig;
 use crate::agent::identity::is_path_of;
 use crate::failure::Failure;
 use crate::moment::{parse_duration, parse_local, unix_words};
@@ -243,18 +244,29 @@ pub fn add_series(
 /// As [`saved`], and for a span that is none.
 pub fn read_all(
     inputs: &[PathBuf],
-    state_dir: &Path,
+    named: Option<&Path>,
 ) -> Result<(ReadSpans, Vec<PathBuf>), Failure> {
     let (mut spans, mut files) = (ReadSpans::new(), Vec::new());
     for path in inputs {
         match DeviceSpan::of_path(path) {
             Some(span) => {
-                spans.insert(path.clone(), saved(&span?, state_dir)?);
+                spans.insert(path.clone(), saved(&span?, &folder(named)?)?);
             }
             None => files.push(path.clone()),
         }
     }
     Ok((spans, files))
+}
+
+/// The folder of a history to read: a named one, else that of the agent's configuration.
+///
+/// # Errors
+/// If the configuration cannot be read, or has a mistake.
+pub fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(named) => Ok(named.to_owned()),
+        None => Ok(AgentConfig::of_store(None, None)?.state_dir),
+    }
 }
 
 /// Opens a history to read it.

@@ -256,6 +256,47 @@ fn the_configuration_bounds_the_history() {
         .complains("did you mean `keep_days`?");
 }
 
+/// Without `--state-dir` the commands read the folder of `/etc/plumb/agent.toml`.
+#[test]
+fn the_agent_names_the_folder() {
+    require!(Root, Tool("unshare"));
+    let folder = Folder::new("history-folder");
+    let trace = trace(&folder, "one.csv", yesterday(), 200);
+    let saved = folder.path("one").display().to_string();
+    plumb(["analyze", &trace, "--save", &saved]).ends(1);
+    history(&folder, &["import", &saved]).ends(0);
+    let store = folder.path("store").display().to_string();
+    let with_file = |text: &str, args: &[&str]| -> Ran {
+        let script = "mount -t tmpfs none /etc && mkdir /etc/plumb && echo \"$0\" >/etc/plumb/agent.toml && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args([
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            text,
+            env!("CARGO_BIN_EXE_plumb"),
+        ]);
+        Ran::from_output(wait::output_of(command.args(args)))
+    };
+    let names_it = format!("state_dir = \"{store}\"");
+    let named = history(&folder, &["list"]);
+    assert_eq!(
+        with_file(&names_it, &["history", "list"]).ends(0).out,
+        named.out
+    );
+    let device = history(&folder, &["list", "--json"]).json()["result"]["is"][0]["device"].clone();
+    let span = format!("history:{}", device.as_str().expect("a name"));
+    with_file(&names_it, &["analyze", &span]).ends(1);
+    // A named folder needs no configuration, and neither does a file.
+    let mistake = "state_dri = 1";
+    with_file(mistake, &["history", "list", "--state-dir", &store]).ends(0);
+    with_file(mistake, &["analyze", &saved]).ends(1);
+    with_file(mistake, &["history", "list"])
+        .ends(2)
+        .complains("/etc/plumb/agent.toml:1: found key `state_dri`");
+}
+
 #[test]
 fn mistakes_are_named() {
     let folder = Folder::new("history-mistakes");
