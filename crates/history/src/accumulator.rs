@@ -48,7 +48,7 @@ impl Accumulator {
         Ok(Accumulator {
             window,
             base: Base::Unread,
-            content: Content::of(window.tier, profile.clone())?,
+            content: Content::of_profile(window.tier, profile.clone())?,
             senders: senders.clone(),
             is_dirty: true,
         })
@@ -83,7 +83,7 @@ impl Accumulator {
             Content::Packed(packed) => {
                 let mut mine = unpacked(&profile.device, packed)?;
                 mine.merge(profile);
-                self.content = Content::of(self.window.tier, mine)?;
+                self.content = Content::of_profile(self.window.tier, mine)?;
             }
         }
         self.senders.merge(senders);
@@ -121,7 +121,7 @@ impl Accumulator {
 }
 
 impl Content {
-    fn of(tier: Tier, profile: Profile) -> Result<Content, HistoryError> {
+    fn of_profile(tier: Tier, profile: Profile) -> Result<Content, HistoryError> {
         match tier {
             Tier::FiveMinutes => Ok(Content::Live(Box::new(profile))),
             _ => {

@@ -55,7 +55,7 @@ pub struct Glance {
 impl Glance {
     /// The totals of a profile.
     #[must_use]
-    pub fn of(profile: &Profile) -> Glance {
+    pub fn of_profile(profile: &Profile) -> Glance {
         let (reads, writes) = (profile.op(Op::Read), profile.op(Op::Write));
         let mut latencies = reads.device_ns.clone();
         latencies.merge(&writes.device_ns);

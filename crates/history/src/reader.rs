@@ -177,7 +177,7 @@ impl Reader {
 
     /// First and last stored window of a series in a tier.
     fn ends_of(&self, tier: Tier, series: u32) -> Result<Vec<Window>, HistoryError> {
-        let Some(database) = self.database(Part::of(tier)) else {
+        let Some(database) = self.database(Part::of_tier(tier)) else {
             return Ok(Vec::new());
         };
         let read = || -> rusqlite::Result<Vec<Window>> {
@@ -198,7 +198,7 @@ impl Reader {
         span: Span,
         series: Option<u32>,
     ) -> Result<Vec<GlanceRow>, HistoryError> {
-        let Some(database) = self.database(Part::of(tier)) else {
+        let Some(database) = self.database(Part::of_tier(tier)) else {
             return Ok(Vec::new());
         };
         let read = || -> rusqlite::Result<Vec<GlanceRow>> {
@@ -309,7 +309,7 @@ impl Reader {
     /// # Errors
     /// If the file cannot be read.
     pub fn oldest(&self, tier: Tier) -> Result<Option<i64>, HistoryError> {
-        let Some(database) = self.database(Part::of(tier)) else {
+        let Some(database) = self.database(Part::of_tier(tier)) else {
             return Ok(None);
         };
         let window = room::end_window(&database.connection, tier, false);
@@ -395,7 +395,7 @@ impl SpanSum<'_> {
     }
 
     fn stored(&self, window: Window) -> Result<Option<record::EncodedRecord>, HistoryError> {
-        let Some(database) = self.reader.database(Part::of(window.tier)) else {
+        let Some(database) = self.reader.database(Part::of_tier(window.tier)) else {
             return Ok(None);
         };
         room::read_record(&database.connection, window, self.number)

@@ -54,7 +54,7 @@ struct WrittenTables(Vec<(String, Vec<u8>)>);
 impl Record {
     /// The record of a closed window.
     pub(crate) fn reduced(profile: &Profile, senders: &Senders, settings: &TierSettings) -> Record {
-        let glance = Glance::of(profile);
+        let glance = Glance::of_profile(profile);
         let has_table = profile.ios() >= settings.table_ios_min;
         let mut profile = profile.clone();
         profile.timeline = Timeline::default();
@@ -84,7 +84,7 @@ impl Record {
         self.profile.merge(&other.profile);
         self.senders.merge(&other.senders);
         self.senders = self.senders.reduced();
-        self.glance = Glance::of(&self.profile);
+        self.glance = Glance::of_profile(&self.profile);
         // Counts at the grid were made before the tables were reduced.
         self.glance.off_4k = glances
             .0

@@ -28,7 +28,7 @@ pub enum Part {
 impl Part {
     /// The part that keeps a tier.
     #[must_use]
-    pub const fn of(tier: Tier) -> Part {
+    pub const fn of_tier(tier: Tier) -> Part {
         if tier.is_recent() {
             Part::Recent
         } else {
@@ -49,7 +49,7 @@ impl Part {
     pub fn tiers(self) -> impl Iterator<Item = Tier> {
         Tier::ALL
             .into_iter()
-            .filter(move |tier| Part::of(*tier) == self)
+            .filter(move |tier| Part::of_tier(*tier) == self)
     }
 }
 

@@ -230,7 +230,7 @@ fn verify_tier(database: &Database, tier: Tier, state: &mut FileState) -> rusqli
                 // Places are counted before a table is reduced; the other totals follow from the histograms.
                 let expected = Glance {
                     off_4k: record.glance.off_4k,
-                    ..Glance::of(&record.profile)
+                    ..Glance::of_profile(&record.profile)
                 };
                 if expected == record.glance {
                     state.sound += 1;

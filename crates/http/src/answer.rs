@@ -29,7 +29,7 @@ impl Request<'_> {
     ///
     /// # Errors
     /// If one cannot be read, is not one of `known`, or comes twice.
-    pub fn parameters(&self, known: &[&str]) -> Result<Query, Fault> {
+    pub fn parameters(&self, known: &[&str]) -> Result<Query, RequestFault> {
         Query::parse(self.query.unwrap_or(""), known)
     }
 }
@@ -51,7 +51,7 @@ pub struct Answer {
 
 /// The reason for which a request has no answer, in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct RequestFault {
     /// The part of the request, or of its answer.
     pub place: String,
     /// The text there.
@@ -64,14 +64,14 @@ pub struct Fault {
 #[derive(Serialize)]
 struct FaultDocument<'f> {
     schema: &'static str,
-    error: &'f Fault,
+    error: &'f RequestFault,
 }
 
-impl Fault {
+impl RequestFault {
     /// A fault of a parameter.
     #[must_use]
-    pub fn of_parameter(name: &str, found: &str, expected: impl Into<String>) -> Fault {
-        Fault {
+    pub fn of_parameter(name: &str, found: &str, expected: impl Into<String>) -> RequestFault {
+        RequestFault {
             place: format!("parameter `{}`", printable(name)),
             found: printable(found),
             expected: expected.into(),

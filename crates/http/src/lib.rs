@@ -14,8 +14,8 @@ mod query;
 mod server;
 mod workers;
 
-pub use answer::{Answer, Fault, Request};
+pub use answer::{Answer, Request, RequestFault};
 pub use bytes::Bytes;
 pub use query::Query;
 pub use server::{Handler, Limits, Server};
-pub use workers::{Budget, Job, Reply};
+pub use workers::{Budget, LateAnswer, Reply};

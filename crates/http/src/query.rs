@@ -3,7 +3,7 @@
 //! `%` and two hexadecimal digits are a byte, and `+` is a space, because forms and `URLSearchParams` write one. A parameter that the
 //! question does not have is an error: a misspelled `form=` would otherwise change the answer silently.
 
-use crate::answer::Fault;
+use crate::answer::RequestFault;
 
 /// Longest text of a request that an error repeats.
 const SHOWN_MAX: usize = 80;
@@ -13,7 +13,7 @@ const SHOWN_MAX: usize = 80;
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    pub(crate) fn parse(text: &str, known: &[&str]) -> Result<Query, Fault> {
+    pub(crate) fn parse(text: &str, known: &[&str]) -> Result<Query, RequestFault> {
         let mut query = Query::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -23,7 +23,7 @@ impl Query {
                 known => format!("one of {}", known.join(", ")),
             };
             if !known.contains(&name.as_str()) {
-                return Err(Fault {
+                return Err(RequestFault {
                     place: "query".to_owned(),
                     found: format!("parameter `{}`", printable(&name)),
                     expected: expected(),
@@ -31,7 +31,11 @@ impl Query {
             }
             let value = decoded(value, &format!("parameter `{name}`"))?;
             if query.0.iter().any(|(other, _)| *other == name) {
-                return Err(Fault::of_parameter(&name, &value, "the parameter once"));
+                return Err(RequestFault::of_parameter(
+                    &name,
+                    &value,
+                    "the parameter once",
+                ));
             }
             query.0.push((name, value));
         }
@@ -64,8 +68,8 @@ impl Query {
 }
 
 /// The text that a part of a query stands for.
-fn decoded(text: &str, place: &str) -> Result<String, Fault> {
-    let fault = |found: &str, expected: &str| Fault {
+fn decoded(text: &str, place: &str) -> Result<String, RequestFault> {
+    let fault = |found: &str, expected: &str| RequestFault {
         place: place.to_owned(),
         found: printable(found),
         expected: expected.to_owned(),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::answer::{Answer, Fault};
+use crate::answer::{Answer, RequestFault};
 
 /// Threads.
 const THREADS: usize = 2;
@@ -29,11 +29,11 @@ pub enum Reply {
     /// An answer that is there.
     Now(Answer),
     /// One that a thread has to make.
-    Later(Job),
+    Later(LateAnswer),
 }
 
 /// Makes an answer; one that takes several steps looks at its budget in between.
-pub type Job = Box<dyn FnOnce(&Budget) -> Answer + Send>;
+pub type LateAnswer = Box<dyn FnOnce(&Budget) -> Answer + Send>;
 
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Reply {
@@ -56,7 +56,7 @@ impl Budget {
 }
 
 struct Task {
-    job: Job,
+    job: LateAnswer,
     budget: Budget,
     done: oneshot::Sender<Answer>,
 }
@@ -85,7 +85,7 @@ impl Workers {
     }
 
     /// The answer of a job to a request for a path, or that the server is busy.
-    pub(crate) async fn answer(&self, path: &str, job: Job) -> Answer {
+    pub(crate) async fn answer(&self, path: &str, job: LateAnswer) -> Answer {
         let budget = Budget {
             end: Instant::now() + self.budget,
         };
@@ -96,7 +96,7 @@ impl Workers {
         match tokio::time::timeout(self.budget, answer).await {
             Ok(Ok(answer)) => self.held(path, answer),
             // The job panicked: its thread has printed the place.
-            Ok(Err(_)) => Fault {
+            Ok(Err(_)) => RequestFault {
                 place: path.to_owned(),
                 found: "an error of the program".to_owned(),
                 expected: "an answer".to_owned(),
@@ -110,7 +110,7 @@ impl Workers {
     }
 
     fn busy(&self, path: &str, found: String) -> Answer {
-        let fault = Fault {
+        let fault = RequestFault {
             place: path.to_owned(),
             found,
             expected: "the same request later, or a shorter time".to_owned(),

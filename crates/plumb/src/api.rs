@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plumb_geometry::SmallSort;
 use plumb_history::{Reader, SeriesFacts, Span, SpanProfile, Tier, Window};
-use plumb_http::{Answer, Budget, Fault, Query, Reply, Request};
+use plumb_http::{Answer, Budget, Query, Reply, Request, RequestFault};
 use plumb_report::api::{self, ApiAnswer, ApiDocument, ApiHistograms, ApiTables};
 
 use crate::agent::survey;
@@ -48,29 +48,29 @@ pub struct Api {
 }
 
 /// The reason for which a question has no answer.
-enum Refusal {
+enum ApiRefusal {
     /// The request is wrong, or asks for something unknown.
-    Request(u16, Fault),
+    Request(u16, RequestFault),
     /// The history cannot be read.
     History(Failure),
     /// The client waits no more.
     Late,
 }
 
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Refusal {
-        Refusal::History(failure)
+impl From<Failure> for ApiRefusal {
+    fn from(failure: Failure) -> ApiRefusal {
+        ApiRefusal::History(failure)
     }
 }
 
-impl From<plumb_history::HistoryError> for Refusal {
-    fn from(error: plumb_history::HistoryError) -> Refusal {
-        Refusal::History(Failure::failed(&error))
+impl From<plumb_history::HistoryError> for ApiRefusal {
+    fn from(error: plumb_history::HistoryError) -> ApiRefusal {
+        ApiRefusal::History(Failure::failed(&error))
     }
 }
 
 /// A question to the history.
-type Question = fn(&Asked<'_>) -> Result<ApiDocument, Refusal>;
+type Question = fn(&Asked<'_>) -> Result<ApiDocument, ApiRefusal>;
 
 /// The parameters of a question, and the question; `None` for another path.
 fn question(path: &str) -> Option<(&'static [&'static str], Question)> {
@@ -117,7 +117,7 @@ impl Api {
 
     fn answer(&self, path: &str, query: &Query, budget: &Budget, ask: Question) -> Answer {
         let answer = span::open(&self.state_dir)
-            .map_err(Refusal::History)
+            .map_err(ApiRefusal::History)
             .and_then(|reader| {
                 ask(&Asked {
                     reader: &reader,
@@ -129,21 +129,21 @@ impl Api {
             .and_then(|document| {
                 document
                     .json()
-                    .map_err(|error| Refusal::History(Failure::failed(&error)))
+                    .map_err(|error| ApiRefusal::History(Failure::failed(&error)))
             });
         match answer {
             Ok(document) => Answer::json(document),
-            Err(Refusal::Request(status, fault)) => fault.answer(status),
-            Err(Refusal::History(failure)) => unreadable(path, failure.text("")).answer(500),
+            Err(ApiRefusal::Request(status, fault)) => fault.answer(status),
+            Err(ApiRefusal::History(failure)) => unreadable(path, failure.text("")).answer(500),
             // The server has answered.
-            Err(Refusal::Late) => Answer::text(503, ""),
+            Err(ApiRefusal::Late) => Answer::text(503, ""),
         }
     }
 
     /// The document of the last survey of the layout, as it is.
     fn stack(&self, path: &str) -> Answer {
         let missing = |found: String, expected: &str| {
-            let fault = Fault {
+            let fault = RequestFault {
                 place: path.to_owned(),
                 found,
                 expected: expected.to_owned(),
@@ -161,8 +161,8 @@ impl Api {
     }
 }
 
-fn unreadable(path: &str, found: String) -> Fault {
-    Fault {
+fn unreadable(path: &str, found: String) -> RequestFault {
+    RequestFault {
         place: path.to_owned(),
         found,
         expected: "a history that can be read".to_owned(),
@@ -185,7 +185,7 @@ struct Subject {
 
 impl Asked<'_> {
     /// A moment; `open` if the question has none.
-    fn moment(&self, name: &str, open: i64) -> Result<i64, Refusal> {
+    fn moment(&self, name: &str, open: i64) -> Result<i64, ApiRefusal> {
         let Some(text) = self.query.get(name) else {
             return Ok(open);
         };
@@ -194,7 +194,7 @@ impl Asked<'_> {
     }
 
     /// The time of the question.
-    fn time(&self) -> Result<Span, Refusal> {
+    fn time(&self) -> Result<Span, ApiRefusal> {
         let time = Span {
             from_ns: self.moment("from", 0)?,
             to_ns: self.moment("to", i64::MAX)?,
@@ -209,7 +209,7 @@ impl Asked<'_> {
     }
 
     /// Rows that an earlier answer had.
-    fn skip(&self) -> Result<usize, Refusal> {
+    fn skip(&self) -> Result<usize, ApiRefusal> {
         let text = self.query.get("skip").unwrap_or("0");
         let skip = text
             .parse::<u32>()
@@ -219,7 +219,7 @@ impl Asked<'_> {
     }
 
     /// The device of the question, and the part of its time that the history has.
-    fn subject(&self) -> Result<Subject, Refusal> {
+    fn subject(&self) -> Result<Subject, ApiRefusal> {
         let time = self.time()?;
         let expected = "a name or an identity of /api/v1/devices";
         let device = self.query.get("device");
@@ -250,11 +250,11 @@ impl Asked<'_> {
         &self,
         subject: &Subject,
         mut make: impl FnMut(&SeriesFacts, &SpanProfile) -> T,
-    ) -> Result<(Vec<T>, Option<Span>), Refusal> {
+    ) -> Result<(Vec<T>, Option<Span>), ApiRefusal> {
         let (mut made, mut whole) = (Vec::new(), None);
         for series in &subject.series {
             if self.budget.is_over() {
-                return Err(Refusal::Late);
+                return Err(ApiRefusal::Late);
             }
             let found = self.reader.profile(series, subject.time)?;
             if let Some(found) = found.filter(|found| found.profile.ios() > 0) {
@@ -275,11 +275,11 @@ impl Asked<'_> {
     }
 }
 
-fn bad(name: &str, found: &str, expected: &str) -> Refusal {
-    Refusal::Request(400, Fault::of_parameter(name, found, expected))
+fn bad(name: &str, found: &str, expected: &str) -> ApiRefusal {
+    ApiRefusal::Request(400, RequestFault::of_parameter(name, found, expected))
 }
 
-fn unknown_device(device: &str, all: &[SeriesFacts]) -> Refusal {
+fn unknown_device(device: &str, all: &[SeriesFacts]) -> ApiRefusal {
     let mut names: Vec<&str> = all.iter().map(SeriesFacts::name).collect();
     names.small_sort_by(|one, other| plumb_geometry::natural(one, other));
     names.dedup();
@@ -292,7 +292,7 @@ fn unknown_device(device: &str, all: &[SeriesFacts]) -> Refusal {
     if further > 0 {
         expected += &format!(" and {further} more");
     }
-    Refusal::Request(404, Fault::of_parameter("device", device, expected))
+    ApiRefusal::Request(404, RequestFault::of_parameter("device", device, expected))
 }
 
 fn document(result: ApiAnswer, time: Option<Span>) -> ApiDocument {
@@ -302,11 +302,11 @@ fn document(result: ApiAnswer, time: Option<Span>) -> ApiDocument {
     document
 }
 
-fn devices(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
+fn devices(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
     Ok(document(ApiAnswer::Devices(list(asked.reader)?), None))
 }
 
-fn findings(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
+fn findings(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
     let (time, skip) = (asked.time()?, asked.skip()?);
     let all = asked.reader.series()?;
     let device = asked.query.get("device");
@@ -326,7 +326,7 @@ fn findings(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
     Ok(document)
 }
 
-fn glance(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
+fn glance(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
     let tier = asked.query.get("tier").map(|word| {
         let tier = Tier::ALL.into_iter().find(|tier| tier.word() == word);
         tier.ok_or_else(|| bad("tier", word, "5m, 1h or 1d"))
@@ -351,7 +351,7 @@ fn glance(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
     let mut courses = Vec::new();
     for one in &series {
         if asked.budget.is_over() {
-            return Err(Refusal::Late);
+            return Err(ApiRefusal::Late);
         }
         let time = time.common(one.span.unwrap_or(span::NEVER));
         courses.push(course_in(asked.reader, one, time, tier)?);
@@ -369,7 +369,7 @@ fn glance(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
     Ok(document)
 }
 
-fn histograms(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
+fn histograms(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
     let subject = asked.subject()?;
     let (made, whole) = asked.profiles(&subject, |series, found| ApiHistograms {
         device: series.name().to_owned(),
@@ -383,7 +383,7 @@ fn histograms(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
     Ok(document(ApiAnswer::Histograms(made), whole))
 }
 
-fn tables(asked: &Asked<'_>) -> Result<ApiDocument, Refusal> {
+fn tables(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
     let skip = asked.skip()?;
     let subject = asked.subject()?;
     let rows_max = (ROWS_MAX / subject.series.len()).max(1);

@@ -364,7 +364,7 @@ fn open_window(
     }
     let found = reader.profile(series, rest).map_err(failed)?;
     let found = found.filter(|found| found.profile.ios() > 0);
-    Ok(found.map(|found| window(rest.from_ns, &Glance::of(&found.profile))))
+    Ok(found.map(|found| window(rest.from_ns, &Glance::of_profile(&found.profile))))
 }
 
 fn window(from_ns: i64, glance: &Glance) -> HistoryWindow {

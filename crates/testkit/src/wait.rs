@@ -69,10 +69,18 @@ pub fn exit(what: &str, limit: Duration, child: &mut Child) -> ExitStatus {
             return status;
         }
         if is_last {
-            let _ = child.kill();
-            let _ = child.wait();
+            kill(child);
             panic!("waited {limit:?} in vain for the end of {what}");
         }
+        sleep(AGAIN);
+    }
+}
+
+/// Kills a process that took too long. An I/O that never ends keeps it: the wait is short.
+fn kill(child: &mut Child) {
+    let _ = child.kill();
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(10) && matches!(child.try_wait(), Ok(None)) {
         sleep(AGAIN);
     }
 }
@@ -117,8 +125,7 @@ pub fn output(what: &str, limit: Duration, mut child: Child) -> Output {
             };
         }
         if is_last {
-            let _ = child.kill();
-            let _ = child.wait();
+            kill(&mut child);
             let [out, err] = [out, err].map(|pipe| match pipe {
                 Some(pipe) if pipe.is_finished() => pipe.join().unwrap_or_default(),
                 _ => Vec::new(),
@@ -140,6 +147,36 @@ pub fn output(what: &str, limit: Duration, mut child: Child) -> Output {
 #[track_caller]
 pub fn output_of(command: &mut Command) -> Output {
     output_within(PATIENCE, command)
+}
+
+/// Runs commands to their end, for at most [`PATIENCE`].
+pub trait RunLimited {
+    /// As [`Command::output`].
+    ///
+    /// # Panics
+    /// If it cannot be started or does not end.
+    #[track_caller]
+    fn limited_output(&mut self) -> Output;
+
+    /// As [`Command::status`].
+    ///
+    /// # Panics
+    /// If it cannot be started or does not end.
+    #[track_caller]
+    fn limited_status(&mut self) -> ExitStatus;
+}
+
+impl RunLimited for Command {
+    fn limited_output(&mut self) -> Output {
+        output_of(self)
+    }
+
+    fn limited_status(&mut self) -> ExitStatus {
+        let words = format!("{self:?}");
+        let child = self.spawn();
+        let mut child = child.unwrap_or_else(|error| panic!("{words}: {error}"));
+        exit(&words, PATIENCE, &mut child)
+    }
 }
 
 /// Runs a command to its end, as [`output_of`] does, with another limit.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use plumb_profile::histogram::{log_linear_index, power_index};
+use plumb_testkit::wait::RunLimited;
 
 /// Times from which on the programs use one bucket for all.
 const LAST: usize = 591;
@@ -23,8 +24,7 @@ fn buckets_in_c_are_those_in_rust() {
         .arg(&source)
         .arg("-o")
         .arg(&program)
-        .status()
-        .expect("clang");
+        .limited_status();
     assert!(built.success());
 
     let mut values: Vec<u64> = (0..70_000).collect();
@@ -42,8 +42,7 @@ fn buckets_in_c_are_those_in_rust() {
     std::fs::write(&input, text).expect("room");
     let done = Command::new(&program)
         .stdin(std::fs::File::open(&input).expect("values"))
-        .output()
-        .expect("a run");
+        .limited_output();
     let printed = String::from_utf8(done.stdout).expect("text");
     assert_eq!(printed.lines().count(), values.len());
     for (line, &value) in printed.lines().zip(&values) {

@@ -9,6 +9,7 @@ use crate::common::{
 use plumb_capture::{Attached, BlockWatch, CaptureError, Filter, Layers, Options};
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
+use plumb_testkit::wait::RunLimited;
 use plumb_trace::{Layer, Op};
 
 fn by_events() -> Options {
@@ -242,8 +243,7 @@ fn filters() {
             Command::new("dd")
                 .arg(from)
                 .args(dd)
-                .status()
-                .expect("dd")
+                .limited_status()
                 .success()
         );
         let reading = block.read();

@@ -102,7 +102,7 @@ impl Writer {
         let keys: Vec<(Window, u32)> = self
             .waiting
             .keys()
-            .filter(|(window, _)| Part::of(window.tier) == part)
+            .filter(|(window, _)| Part::of_tier(window.tier) == part)
             .copied()
             .collect();
         self.resolve_bases(part)?;
@@ -203,7 +203,7 @@ impl Writer {
                 open.filter(|open| open.base == Base::Unread)
                     .map(|open| (open.window, *number))
             })
-            .filter(|(window, _)| Part::of(window.tier) == part)
+            .filter(|(window, _)| Part::of_tier(window.tier) == part)
             .collect();
         for (window, number) in unread {
             let base = self.stored_record(window, number)?;
@@ -222,7 +222,7 @@ impl Writer {
         window: Window,
         number: u32,
     ) -> Result<Option<EncodedRecord>, HistoryError> {
-        let database = self.database(Part::of(window.tier));
+        let database = self.database(Part::of_tier(window.tier));
         room::read_record(&database.connection, window, number)
             .map_err(|source| database.failed("read a record", source))
     }
@@ -296,7 +296,7 @@ impl OpenRow {
         base + self.profile.len() + self.senders.len() + 64
     }
 
-    pub(super) fn of(
+    pub(super) fn of_window(
         number: u32,
         identity: &str,
         open: &Accumulator,

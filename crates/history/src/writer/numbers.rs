@@ -106,7 +106,7 @@ impl Writer {
 
     fn has_stored_window(&self, number: u32) -> Result<bool, HistoryError> {
         for tier in Tier::ALL {
-            let database = self.database(Part::of(tier));
+            let database = self.database(Part::of_tier(tier));
             let found = room::end_window_of(&database.connection, tier, number, true)
                 .map_err(|source| database.failed("look for windows of a device", source))?;
             if found.is_some() {

@@ -224,7 +224,7 @@ impl Writer {
         let mut rows = Vec::new();
         for (number, series) in &self.series {
             for open in series.open.iter().flatten().filter(|open| open.is_dirty) {
-                rows.push(OpenRow::of(*number, &series.identity, open)?);
+                rows.push(OpenRow::of_window(*number, &series.identity, open)?);
             }
         }
         Ok(rows)

@@ -7,6 +7,7 @@ use std::process::Command;
 use plumb_history::{
     DeviceIncrement, FindingKey, FindingStep, HistoryError, Reader, Settings, Tier, Writer,
 };
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, temp_dir};
 
 use crate::support::{
@@ -14,27 +15,27 @@ use crate::support::{
 };
 
 /// A file system in memory, which is unmounted in any case.
-struct Mounted<'p>(&'p Path);
+struct SmallDisk<'p>(&'p Path);
 
-impl<'p> Mounted<'p> {
-    fn new(folder: &'p Path) -> Option<Mounted<'p>> {
+impl<'p> SmallDisk<'p> {
+    fn new(folder: &'p Path) -> Option<SmallDisk<'p>> {
         let done = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=64m,mode=0700", "plumb-history"])
             .arg(folder)
             .status();
         done.is_ok_and(|status| status.success())
-            .then_some(Mounted(folder))
+            .then_some(SmallDisk(folder))
     }
 }
 
-impl Mounted<'_> {
+impl SmallDisk<'_> {
     /// Mounts it again with an option.
     fn remount(&self, option: &str) {
         let mut command = Command::new("mount");
         let done = command
             .args(["-o", &format!("remount,{option}")])
             .arg(self.0);
-        assert!(done.status().expect("mount").success());
+        assert!(done.limited_status().success());
     }
 }
 
@@ -47,7 +48,7 @@ fn fill(folder: &Path) -> PathBuf {
     filler
 }
 
-impl Drop for Mounted<'_> {
+impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0).status();
     }
@@ -57,7 +58,7 @@ impl Drop for Mounted<'_> {
 fn without_room_nothing_is_lost() {
     require!(Root);
     let room = temp_dir("full");
-    let Some(mounted) = Mounted::new(room.path()) else {
+    let Some(mounted) = SmallDisk::new(room.path()) else {
         panic!("cannot mount a tmpfs as root");
     };
     let folder = mounted.0;
@@ -94,7 +95,7 @@ fn a_start_without_room_begins_in_memory() {
     require!(Root);
     for is_full in [true, false] {
         let room = temp_dir("full-start");
-        let Some(mounted) = Mounted::new(room.path()) else {
+        let Some(mounted) = SmallDisk::new(room.path()) else {
             panic!("cannot mount a tmpfs as root");
         };
         let folder = mounted.0.join("store");

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use plumb_http::{Budget, Job};
+use plumb_http::{Budget, LateAnswer};
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn start_with(limits: Limits, handler: Handler) -> Server {
 }
 
 fn job(work: impl FnOnce(&Budget) -> Answer + Send + 'static) -> Reply {
-    let job: Job = Box::new(work);
+    let job: LateAnswer = Box::new(work);
     Reply::Later(job)
 }
 

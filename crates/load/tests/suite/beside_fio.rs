@@ -7,6 +7,7 @@ use std::time::Duration;
 use plumb_load::{Job, LoadPlan, Target, Workload, run};
 use plumb_testkit::require;
 use plumb_testkit::slow_disk::SlowDisk;
+use plumb_testkit::wait::RunLimited;
 
 const TURNS: usize = 3;
 
@@ -66,8 +67,7 @@ fn fio(disk: &SlowDisk, load: Load<'_>) -> LatencyPercentiles {
             format!("--runtime={}", load.seconds),
         ])
         .arg(format!("--filename={}", disk.path().display()))
-        .output()
-        .expect("fio");
+        .limited_output();
     let text = String::from_utf8_lossy(&out.stdout);
     let read = &text[text.find("\"read\"").expect("its reads")..];
     let latencies = &read[read.find("\"lat_ns\"").expect("its latencies")..];

@@ -21,7 +21,7 @@ const FILES: [&str; 6] = [
 ];
 
 /// A disk that is present and has an identity.
-struct Disk {
+struct PresentDisk {
     name: String,
     identity: String,
     /// Its SCSI address, or its name without one.
@@ -33,7 +33,7 @@ struct Disk {
 /// The identities of the present disks that have one, by name.
 pub fn present(disks: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(disks).into_iter().flatten().flatten();
-    let disks: Vec<Disk> = entries
+    let disks: Vec<PresentDisk> = entries
         .filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().replace('!', "/");
             read_disk(&entry.path(), name)
@@ -43,7 +43,7 @@ pub fn present(disks: &Path) -> BTreeMap<String, String> {
     for disk in disks.iter().filter(|disk| !disk.is_hidden) {
         *visible.entry(&disk.identity).or_default() += 1;
     }
-    let identity_of = |disk: &Disk| {
+    let identity_of = |disk: &PresentDisk| {
         let visible = visible.get(disk.identity.as_str()).copied().unwrap_or(0);
         // The disk above hidden paths keeps its identity.
         let is_shared = visible > u32::from(!disk.is_hidden);
@@ -64,7 +64,7 @@ pub fn is_path_of(identity: &str, disk: &str) -> bool {
     behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('/'))
 }
 
-fn read_disk(folder: &Path, name: String) -> Option<Disk> {
+fn read_disk(folder: &Path, name: String) -> Option<PresentDisk> {
     let read = |file: &str| {
         let text = fs::read_to_string(folder.join(file)).ok()?;
         Some(text.trim().to_owned())
@@ -73,7 +73,7 @@ fn read_disk(folder: &Path, name: String) -> Option<Disk> {
         .into_iter()
         .filter_map(read)
         .find(|text| !text.is_empty())?;
-    Some(Disk {
+    Some(PresentDisk {
         identity,
         path: scsi_address(folder).unwrap_or_else(|| name.clone()),
         is_hidden: read("hidden").is_some_and(|text| text == "1"),

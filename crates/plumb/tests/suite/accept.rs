@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::common::schema::Schema;
 use crate::common::{Folder, Ran, plumb};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 
 /// Two disks of 4 KiB blocks, each with a partition at sector 34: 17,408 bytes, 1,024 past a block.
@@ -94,17 +95,11 @@ fn expired_findings_return() {
             "Expired on 2020-02-29: the acceptance of misaligned-partition on sdx1 ({file}:1)."
         ));
     // The last day counts: a clock of the test and one of the program may see midnight between them.
-    let today = Command::new("date")
-        .args(["-u", "+%F"])
-        .output()
-        .expect("date");
+    let today = Command::new("date").args(["-u", "+%F"]).limited_output();
     let today = String::from_utf8(today.stdout).expect("a day");
     let file = config(&folder, &accept("sdx1", today.trim()));
     let ran = check(&root, &["--config", &file]);
-    let later = Command::new("date")
-        .args(["-u", "+%F"])
-        .output()
-        .expect("date");
+    let later = Command::new("date").args(["-u", "+%F"]).limited_output();
     if String::from_utf8(later.stdout).expect("a day") == today {
         ran.says("Accepted until").says("MISFIT: sdy1");
     }

@@ -9,6 +9,7 @@ use crate::common::terminal::Terminal;
 use crate::common::{Folder, Ran, command, plumb};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::slow_disk::SlowDisk;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
@@ -293,10 +294,7 @@ fn holes_are_reported() {
     }
     // Only a file system that maps files can tell.
     require!(Tool("filefrag"));
-    let asked = Command::new("filefrag")
-        .arg(&target)
-        .output()
-        .expect("it starts");
+    let asked = Command::new("filefrag").arg(&target).limited_output();
     assert!(!asked.status.success(), "{found}");
 }
 
@@ -472,8 +470,7 @@ fn a_refused_ring_is_replaced_by_calls_and_reported() {
             &target.display().to_string(),
         ])
         .args(["--ios", "1009", "--threads", "2", "--depth", "4", "--json"])
-        .output()
-        .expect("python3");
+        .limited_output();
     let text = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{text}");
     let result: Value = serde_json::from_slice(&done.stdout).expect("a document");

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::common::recording::read;
 use crate::common::{Folder, Ran, plumb};
 use plumb_testkit::charging::ChargedCells;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{Machine, require};
 use serde_json::Value;
 
@@ -455,8 +456,7 @@ fn a_job_file_gives_the_figures_of_fio() {
     let fio = Command::new("fio")
         .args(["--output-format=json"])
         .arg(&file)
-        .output()
-        .expect("fio");
+        .limited_output();
     let theirs: Value = serde_json::from_slice(&fio.stdout).expect("its JSON");
     let theirs: Vec<f64> = (0..2)
         .map(|job| number(&theirs["jobs"][job]["read"]["iops"]))

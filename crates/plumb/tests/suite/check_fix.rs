@@ -5,14 +5,14 @@ use std::process::Command;
 
 use crate::common::plumb;
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use serde_json::Value;
 
 fn shell(script: &str, directory: &Path) {
     let done = Command::new("sh")
         .args(["-e", "-c", script])
         .current_dir(directory)
-        .output()
-        .expect("a shell");
+        .limited_output();
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         done.status.success(),

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use plumb_testkit::wait::RunLimited;
 use serde_json::json;
 
 use crate::common::{Ran, node, plumb};
@@ -15,8 +16,7 @@ fn shell(script: &str, directory: &Path) {
     let done = Command::new("sh")
         .args(["-e", "-c", script])
         .current_dir(directory)
-        .output()
-        .expect("a shell");
+        .limited_output();
     assert!(
         done.status.success(),
         "{script}\n{}",

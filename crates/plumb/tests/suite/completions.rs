@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/completions/{name}"))
@@ -20,10 +21,7 @@ fn device() -> Option<String> {
 }
 
 fn output(program: &str, args: &[&str]) -> Vec<String> {
-    let done = Command::new(program)
-        .args(args)
-        .output()
-        .expect("the shell starts");
+    let done = Command::new(program).args(args).limited_output();
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(
         done.status.success(),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use serde_json::{Value, json};
 
@@ -393,7 +394,7 @@ fn a_user_without_rights_sees_the_rest() {
         command
             .arg(env!("CARGO_BIN_EXE_plumb"))
             .args(["diagnose", "--for", "1s", flag]);
-        let done = command.output().expect("setpriv");
+        let done = command.limited_output();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         let code = done.status.code();
         assert!(

@@ -7,6 +7,7 @@
 //!
 //! `PLUMB_BLESS=1` writes the output into the pages instead of comparing it.
 
+use plumb_testkit::wait::RunLimited;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,8 +45,7 @@ fn run(command: &str, place: &Path) -> (String, i32) {
         .current_dir(place)
         .env("PATH", path.expect("a search path"))
         .env_remove("PLUMB_BLESS")
-        .output()
-        .expect("sh runs");
+        .limited_output();
     let text = String::from_utf8(done.stdout).expect("output is UTF-8");
     (
         text,

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::common::{Folder, analyze, copy_program, msr, pages, plumb};
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 
 fn clean() -> String {
     msr(pages(1000, 0, 8192))
@@ -244,7 +245,7 @@ fn not_permitted() {
             .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
             .arg(&program)
             .args(["analyze", "--grid=4k"]);
-        let done = command.args(files).output().expect("setpriv starts");
+        let done = command.args(files).limited_output();
         (
             done.status.code(),
             String::from_utf8_lossy(&done.stderr).into_owned(),

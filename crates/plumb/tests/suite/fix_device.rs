@@ -8,6 +8,7 @@ use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::opener::Opener;
 use plumb_testkit::require;
 use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::wait::RunLimited;
 
 /// O_EXCL of Linux, on all processors.
 const EXCLUSIVE: i32 = 0o200;
@@ -88,8 +89,7 @@ impl LabelledDisk {
         command
             .args(args)
             .args(["--yes", &self.device.name()])
-            .output()
-            .expect("plumb runs")
+            .limited_output()
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::wait::RunLimited;
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -100,7 +101,7 @@ impl LabelImage {
             .args(args)
             .arg("--save")
             .arg(self.saved());
-        command.output().expect("plumb runs")
+        command.limited_output()
     }
 
     /// Runs it so that it acts, which it must do.
@@ -122,11 +123,7 @@ impl LabelImage {
             .arg(self.saved())
             .arg(self.path())
             .args(args);
-        command
-            .arg("--save")
-            .arg(self.undone())
-            .output()
-            .expect("plumb runs")
+        command.arg("--save").arg(self.undone()).limited_output()
     }
 
     /// The command that an `undo` has printed.
@@ -147,8 +144,7 @@ impl LabelImage {
             .args(words.split(' '))
             .arg("--save")
             .arg(saved)
-            .output()
-            .expect("plumb runs")
+            .limited_output()
     }
 }
 
@@ -403,8 +399,7 @@ fn a_plan_is_carried_out() {
             .args(["--grid", "64k", "--json"]);
         let plan = command
             .args(["--current", current, "--size", size])
-            .output()
-            .expect("plumb runs");
+            .limited_output();
         assert_eq!(plan.status.code(), Some(0), "{}", stderr_text(&plan));
         std::fs::write(&file, plan.stdout).expect("room");
     };
@@ -481,7 +476,7 @@ fn a_plan_makes_the_label_that_it_names() {
             "10m",
             "--json",
         ]);
-        let plan = command.output().expect("plumb runs");
+        let plan = command.limited_output();
         assert_eq!(plan.status.code(), Some(0), "{}", stderr_text(&plan));
         std::fs::write(&file, plan.stdout).expect("room");
         let carried_out = Command::new(env!("CARGO_BIN_EXE_plumb"))
@@ -617,11 +612,7 @@ fn a_label_of_other_sectors() {
             .arg(disk.path())
             .args(args)
             .args(["--yes", &disk.name()]);
-        command
-            .arg("--save")
-            .arg(image.saved())
-            .output()
-            .expect("plumb runs")
+        command.arg("--save").arg(image.saved()).limited_output()
     };
     let refused = relabel(&["--start", "2048s"]);
     assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
@@ -699,8 +690,7 @@ fn a_broken_or_stranded_copy_is_rewritten() {
         let before = Command::new("sgdisk")
             .arg("-v")
             .arg(image.path())
-            .output()
-            .expect("sgdisk runs");
+            .limited_output();
         let before = format!(
             "{}{}",
             String::from_utf8_lossy(&before.stdout),
@@ -888,8 +878,7 @@ fn a_label_that_is_written_in_part_can_be_undone() {
             .arg("fix")
             .args(args)
             .args(["--yes", "disk.img"])
-            .output()
-            .expect("plumb runs")
+            .limited_output()
     };
     let (path, saved) = (disk.to_str().expect("text"), image.saved());
     let saved = saved.to_str().expect("text");

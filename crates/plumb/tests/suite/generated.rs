@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use plumb_testkit::temp_dir;
+use plumb_testkit::wait::RunLimited;
 
 fn generate(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_plumb"))
         .arg("generate")
         .args(args)
-        .output()
-        .expect("plumb runs")
+        .limited_output()
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::hostile::{TOOLS, run_by};
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use serde_json::Value;
 
 use crate::common::{Folder, Ran, msr, plumb, real};
@@ -68,7 +69,6 @@ fn commands(value: &Value, found: &mut Vec<String>) {
 /// That these commands start nothing but tools; a way back in words starts none and is left out.
 #[track_caller]
 fn start_tools_only(lines: &[String]) {
-    require!(Tool("bash"));
     let is_command = |line: &&String| {
         let first = line.split_whitespace().next().unwrap_or_default();
         TOOLS.contains(&first) || first == "echo" || first == "printf"
@@ -96,8 +96,7 @@ fn image(folder: &Folder, file: &str, name: &str) -> std::path::PathBuf {
     let made = std::process::Command::new("sgdisk")
         .args(["-a", "1", "-n", "1:34:+32M", "-c", &format!("1:{name}")])
         .arg(&image)
-        .output()
-        .expect("sgdisk");
+        .limited_output();
     assert!(
         made.status.success(),
         "{}",
@@ -133,7 +132,7 @@ fn names_of_partitions_show_as_escapes() {
 
 #[test]
 fn commands_for_hostile_files_run_nothing_else() {
-    require!(Tool("sgdisk"));
+    require!(Tool("bash"), Tool("sgdisk"));
     let folder = Folder::new("files");
     let mut lines = Vec::new();
     for injection in INJECTIONS {
@@ -185,6 +184,7 @@ fn commands_for_hostile_files_run_nothing_else() {
 
 #[test]
 fn commands_for_hostile_devices_run_nothing_else() {
+    require!(Tool("bash"));
     let folder = Folder::new("sysfs");
     let mut lines = Vec::new();
     for (number, injection) in INJECTIONS.iter().chain(&["\u{202e}"]).enumerate() {
@@ -238,6 +238,7 @@ fn prtvtoc(disk: &str) -> String {
 
 #[test]
 fn commands_for_disks_of_a_print_run_nothing_else() {
+    require!(Tool("bash"));
     let folder = Folder::new("prints");
     let mut lines = Vec::new();
     for injection in INJECTIONS

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use plumb_trace::format::FORMATS;
 
 fn root() -> PathBuf {
@@ -47,8 +48,7 @@ fn the_checker_of_english_finds_its_examples() {
     require!(Tool("python3"));
     let checked = Command::new(root().join("scripts/prose"))
         .arg("--self-test")
-        .output()
-        .expect("scripts/prose runs");
+        .limited_output();
     let printed = String::from_utf8_lossy(&checked.stdout);
     assert!(checked.status.success(), "{printed}");
 }

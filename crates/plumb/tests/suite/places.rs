@@ -1,9 +1,11 @@
 //! Destinations of files: apart from all inputs, from devices and from standard output.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::common::{Folder, analyze, command, copy_program, msr, pages, plumb};
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 
 /// A file with this content, read again.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
@@ -40,8 +42,7 @@ fn nothing_that_is_read_is_written_over() {
         .args(["analyze", "-", "--save"])
         .arg(&file)
         .stdin(input)
-        .output()
-        .expect("starts");
+        .limited_output();
     assert_eq!(saved.status.code(), Some(2));
     assert!(holds(&file, text.as_bytes()) && link.is_symlink());
     let new = folder.path("new");
@@ -79,9 +80,8 @@ fn standard_output_is_no_place_for_a_profile() {
         command()
             .args(args)
             .stdout(to)
-            .output()
-            .expect("starts")
-            .status
+            .stderr(Stdio::null())
+            .limited_status()
             .code()
     };
     for flag in ["--save", "--html"] {
@@ -186,12 +186,7 @@ fn a_file_that_does_not_fit() {
         let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
         let mut command = std::process::Command::new("sh");
         command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_plumb"), "analyze"]);
-        let done = command
-            .arg(&file)
-            .arg(flag)
-            .arg(&to)
-            .output()
-            .expect("sh starts");
+        let done = command.arg(&file).arg(flag).arg(&to).limited_output();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(5), "{flag}: {said}");
         assert!(
@@ -235,7 +230,7 @@ fn refused_writes_name_the_missing_permission() {
             .arg(args[0])
             .arg("off.csv")
             .args(&args[1..]);
-        let done = command.output().expect("setpriv starts");
+        let done = command.limited_output();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(
             (done.status.code(), done.stdout.len()),

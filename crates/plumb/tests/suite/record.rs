@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::recording::{Recording, dd, fio, number, read};
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use plumb_trace::Op;
 use serde_json::Value;
@@ -515,8 +516,7 @@ fn without_rights_the_command_is_printed() {
         .arg(env!("CARGO_BIN_EXE_plumb"))
         .args(["record", "-o"])
         .arg(&file)
-        .output()
-        .expect("setpriv");
+        .limited_output();
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(4), "{said}");
     assert!(said.contains("expected CAP_BPF and CAP_PERFMON"), "{said}");

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, temp_dir, wait};
 
 fn plumb() -> Command {
@@ -62,11 +63,7 @@ fn a_link_out_of_the_inputs_leads_nowhere() {
     fs::write(&secret, trace).expect("room");
     let link = inputs.join("trace.txt");
     let status = |path: &std::path::Path| {
-        let done = plumb()
-            .arg("analyze")
-            .arg(path)
-            .output()
-            .expect("plumb runs");
+        let done = plumb().arg("analyze").arg(path).limited_output();
         (
             done.status.code(),
             String::from_utf8_lossy(&done.stderr).into_owned(),
@@ -104,7 +101,7 @@ fn the_protections_are_listed() {
     ] {
         assert!(told.contains(words), "{told}");
     }
-    let plain = plumb().arg("version").output().expect("plumb runs");
+    let plain = plumb().arg("version").limited_output();
     let plain = String::from_utf8(plain.stdout).expect("text");
     assert_eq!(plain.lines().count(), 1, "{plain}");
 }

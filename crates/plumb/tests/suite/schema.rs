@@ -9,6 +9,7 @@ use crate::common::probed::{probe, probe_until_decided};
 use crate::common::schema::{Schema, list};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::wait;
+use plumb_testkit::wait::RunLimited;
 use serde_json::Value;
 
 /// The document that `plumb analyze --json` prints.
@@ -19,7 +20,7 @@ fn analyze(file: &Path, flags: &str) -> Value {
         .arg(file)
         .arg("--json")
         .args(flags.split_whitespace());
-    let done = command.output().expect("plumb runs");
+    let done = command.limited_output();
     serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
         let said = String::from_utf8_lossy(&done.stderr);
         panic!(
@@ -94,7 +95,7 @@ fn check_dumps(dumps: &[PathBuf], flags: &str) -> Value {
         .args(flags.split_whitespace())
         .arg("--from")
         .args(dumps);
-    let done = command.output().expect("plumb runs");
+    let done = command.limited_output();
     serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
         panic!(
             "no JSON document: {error}; it said: {}",
@@ -201,8 +202,7 @@ fn another_validator_agrees() {
     let mut diagnose = Command::new(env!("CARGO_BIN_EXE_plumb"));
     let done = diagnose
         .args(["diagnose", "--json", "--for", "0"])
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     let analyzed = analyze(
         &example("guest-blktrace"),
         "--grid 8k --chunk 64k --members 4",
@@ -327,8 +327,7 @@ fn output_of_plan_is_as_promised() {
             .arg("plan")
             .args(args.split_whitespace())
             .arg("--json")
-            .output()
-            .expect("plumb runs");
+            .limited_output();
         let document =
             serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args}: {error}"));
         let faults = schema.faults(&document);
@@ -654,11 +653,7 @@ fn output_of_a_move_is_as_promised() {
             "--journal-same-disk",
             "--journal",
         ]);
-        let done = command
-            .arg(&journal)
-            .args(yes)
-            .output()
-            .expect("plumb runs");
+        let done = command.arg(&journal).args(yes).limited_output();
         assert_eq!(
             done.status.code(),
             Some(0),

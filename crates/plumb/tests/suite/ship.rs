@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -24,8 +25,7 @@ fn run_parts(parts: &[&str], steps: usize) {
         .arg(project().join("scripts/test-ship"))
         .arg(&binary)
         .args(parts)
-        .output()
-        .expect("the script starts");
+        .limited_output();
     let out = String::from_utf8_lossy(&done.stdout);
     assert!(
         done.status.success() && out.ends_with(&format!("{steps} steps passed\n")),

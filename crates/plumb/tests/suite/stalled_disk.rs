@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::slow_disk::SlowDisk;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
@@ -206,8 +207,7 @@ fn a_stall_that_is_over_names_the_io_that_waited() {
     assert!(
         Command::new("kill")
             .args(["-INT", &watching.id().to_string()])
-            .status()
-            .expect("kill")
+            .limited_status()
             .success()
     );
     documents.extend(lines.map(|line| line.expect("text")));

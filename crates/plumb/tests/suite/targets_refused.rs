@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Folder, Ran, command, msr, plumb};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::slow_disk::SlowDisk;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
@@ -125,10 +126,7 @@ impl LoadCommand {
     #[track_caller]
     fn refuses(self, target: &Path, asked: LoadOptions, code: i32, words: &str) {
         let folder = Folder::new("refused");
-        let done = self
-            .command(&folder, target, asked)
-            .output()
-            .expect("the program starts");
+        let done = self.command(&folder, target, asked).limited_output();
         let ran = Ran::from_output(done);
         assert_eq!(
             ran.code,
@@ -295,8 +293,7 @@ fn writes_to_read_only_devices_are_refused() {
     );
     let reads = Bench
         .command(&folder, device.path(), LoadOptions::default())
-        .output()
-        .expect("it starts");
+        .limited_output();
     assert!(reads.status.success(), "reads are no writes: {reads:?}");
 }
 

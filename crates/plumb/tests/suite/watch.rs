@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::common::attached::await_programs;
 use crate::common::{Folder, Ran, command, plumb};
 use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
@@ -127,8 +128,7 @@ fn intervals_add_up_and_ctrl_c_ends_with_the_totals() {
     assert!(
         Command::new("kill")
             .args(["-INT", &pid])
-            .status()
-            .expect("kill")
+            .limited_status()
             .success()
     );
     assert_eq!(
@@ -334,8 +334,7 @@ fn without_rights_the_command_is_printed() {
         ])
         .arg(env!("CARGO_BIN_EXE_plumb"))
         .args(["watch", "--count", "1"])
-        .output()
-        .expect("setpriv");
+        .limited_output();
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(4), "{said}");
     assert!(said.contains("expected CAP_BPF and CAP_PERFMON"), "{said}");
@@ -492,8 +491,7 @@ fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
     assert!(
         Command::new("kill")
             .args(["-INT", &pid.to_string()])
-            .status()
-            .expect("kill")
+            .limited_status()
             .success()
     );
     let ended = wait::exit("plumb watch", wait::PATIENCE, &mut watching.child).code();

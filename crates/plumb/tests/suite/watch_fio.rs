@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use crate::common::{Folder, command};
 use plumb_profile::codec;
 use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, require::tool, wait};
 use plumb_trace::{Layer, Op};
 use serde_json::Value;
@@ -114,8 +115,7 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
         .env("BPFTRACE_MAP_KEYS_MAX", "65536")
         .args(["-c", &fio])
         .arg(script)
-        .output()
-        .expect("bpftrace");
+        .limited_output();
     assert!(
         traced.status.success(),
         "{}",
@@ -125,8 +125,7 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
     assert!(
         Command::new("kill")
             .args(["-INT", &pid])
-            .status()
-            .expect("kill")
+            .limited_status()
             .success()
     );
     let intervals: Vec<Value> = lines

@@ -13,6 +13,7 @@ use plumb_relocate::journal::write_unchecked;
 use plumb_relocate::moving::{Copying, JournalId, recover_unchecked};
 use plumb_relocate::signatures::survey;
 use plumb_relocate::{Direction, Disk, DiskOffset, Ending, Marker, Move, Plan, Stage, Unit};
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, temp_dir};
 
 const SECTOR: u64 = 512;
@@ -150,8 +151,7 @@ fn made(format: &HiddenFormat) -> Vec<u8> {
     let made = Command::new(program)
         .args(arguments)
         .arg(&part)
-        .output()
-        .expect("the program");
+        .limited_output();
     assert!(
         made.status.success(),
         "{program}: {}",
@@ -298,8 +298,7 @@ impl HidingBench {
         let told = Command::new("blkid")
             .args(arguments)
             .arg(&self.disk)
-            .output()
-            .expect("blkid");
+            .limited_output();
         let text = String::from_utf8_lossy(&told.stdout).trim().to_owned();
         match told.status.code() {
             Some(0) => text,

@@ -1,6 +1,7 @@
 //! The page as a whole: well-formed, self-contained, safe against the names in a trace, complete, and true to
 //! independently counted figures.
 
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{real_trace, require};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -496,8 +497,7 @@ fn the_page_allows_its_own_style_and_nothing_else() {
     );
     let done = std::process::Command::new("sh")
         .args(["-c", &script])
-        .output()
-        .expect("a shell");
+        .limited_output();
     let hash = String::from_utf8(done.stdout).expect("text");
     let policy = format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; style-src &#39;sha256-{}&#39;; \

@@ -16,6 +16,7 @@ use plumb_stack::{
 };
 use plumb_sys::{BlockDevice, scsi};
 use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, temp_dir, wait};
 
 const DISK_BYTES: u64 = 24 << 20;
@@ -200,7 +201,7 @@ macro_rules! require_targets {
     ($($target:literal),+) => {
         require!(Loop, Tool("dmsetup"));
         for target in [$($target),+] {
-            let out = Command::new("dmsetup").arg("targets").output().expect("dmsetup");
+            let out = Command::new("dmsetup").arg("targets").limited_output();
             let list = String::from_utf8_lossy(&out.stdout).into_owned();
             if !list.lines().any(|line| line.split_whitespace().next() == Some(target)) {
                 plumb_testkit::skip!(&format!("the kernel has no dm target {target}, or has not loaded it"));

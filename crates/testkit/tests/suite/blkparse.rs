@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use plumb_testkit::convert::convert_blktrace;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::workload::Mixed;
 use plumb_testkit::write::blkparse_text::BlkparseText;
 use plumb_testkit::write::blkrecord::{Endian, Version};
@@ -31,8 +32,7 @@ fn blkparse(base: &Path) -> Vec<String> {
         .arg("-q")
         .arg("-i")
         .arg(base)
-        .output()
-        .expect("run blkparse");
+        .limited_output();
     assert!(
         out.status.success(),
         "{}",

@@ -3,13 +3,13 @@
 #![forbid(unsafe_code)]
 
 use plumb_testkit::temp_dir;
+use plumb_testkit::wait::RunLimited;
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_plumb-testkit"))
         .args(arguments)
-        .output()
-        .expect("run plumb-testkit")
+        .limited_output()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::workload::Oltp;
 use plumb_testkit::write::fio_iolog::{FioIolog, IologVersion};
 use plumb_testkit::{SynthOp, temp_dir, write_all};
@@ -44,8 +45,7 @@ fn fio_replays_every_event() {
                 "--minimal",
             ])
             .arg(format!("--read_iolog={}", log.display()))
-            .output()
-            .expect("run fio");
+            .limited_output();
         let text = String::from_utf8_lossy(&out.stdout);
         let line = text
             .lines()

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, temp_dir};
 use plumb_trace::format::blktrace::{self, LETTERS, split_sector};
 use plumb_trace::open::{self, Piece};
@@ -38,8 +39,7 @@ fn run(dir: &TempDir, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
         .current_dir(dir.path())
-        .output()
-        .unwrap();
+        .limited_output();
     assert!(
         output.status.success(),
         "{program}: {}",

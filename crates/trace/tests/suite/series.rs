@@ -1,5 +1,6 @@
 //! Captures of iostat: the numbers of a published paper, shapes of columns, real prints summed up by awk, and damage.
 
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{real_trace, require};
 use std::path::Path;
 use std::process::Command;
@@ -388,11 +389,7 @@ fn real_prints_as_awk_sums_them() {
         let program = format!(
             "{is_device} {{ rows++; sum += {rates} }} END {{ printf \"%d %.2f\", rows, sum }}"
         );
-        let done = Command::new("awk")
-            .arg(program)
-            .arg(&path)
-            .output()
-            .expect("awk runs");
+        let done = Command::new("awk").arg(program).arg(&path).limited_output();
         let series =
             series::read(name, &std::fs::read(&path).expect("a print")).expect("a capture");
         let rows: Vec<&DeviceRow> = series
@@ -423,8 +420,7 @@ fn the_iostat_of_this_host() {
         let done = Command::new("iostat")
             .args(flags)
             .env("LC_ALL", "C")
-            .output()
-            .expect("iostat runs");
+            .limited_output();
         assert!(
             series::sniff(&done.stdout),
             "{}",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use plumb_trace::series::{self, DeviceRow, Series, SeriesTool, SinceBoot, Tool};
 
 fn read(text: &str) -> Series {
@@ -217,8 +218,7 @@ fn the_sar_of_this_host() {
             .args(arguments)
             .current_dir(directory.path())
             .env("LC_ALL", "C")
-            .output()
-            .expect("the tool runs");
+            .limited_output();
         assert!(done.status.success(), "{done:?}");
         String::from_utf8(done.stdout).expect("text")
     };

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use plumb_trace::series::{self, DeviceRow, Series, SeriesTool};
 
 fn read(bytes: &[u8]) -> Series {
@@ -122,8 +123,7 @@ fn the_fio_of_this_host() {
             .args(["--output-format=json"])
             .args(more)
             .current_dir(directory.path())
-            .output()
-            .expect("fio runs");
+            .limited_output();
         assert!(done.status.success(), "{done:?}");
         read(&done.stdout)
     };

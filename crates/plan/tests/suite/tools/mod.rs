@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use plumb_plan::Remedy;
+use plumb_testkit::wait::RunLimited;
 
 mod file_systems;
 mod labels;
@@ -28,8 +29,7 @@ fn sh(folder: &Path, script: &str) -> String {
     let done = Command::new("sh")
         .args(["-c", script])
         .current_dir(folder)
-        .output()
-        .expect("sh runs");
+        .limited_output();
     let said = String::from_utf8_lossy(&done.stderr);
     let out = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(done.status.success(), "{script}\n{out}{said}");

@@ -11,6 +11,7 @@ use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::rng::noise;
 use plumb_testkit::tempdir::TempDir;
 use plumb_testkit::wait;
+use plumb_testkit::wait::RunLimited;
 
 pub const MIB: u64 = 1 << 20;
 /// The space of a GPT in front.
@@ -269,8 +270,7 @@ impl MoveDisk {
     pub fn moved(&self, args: &[&str]) -> Output {
         self.command(args)
             .args(["--yes", &self.name()])
-            .output()
-            .expect("plumb runs")
+            .limited_output()
     }
 
     pub fn go(&self, what: &str) -> Output {
@@ -278,8 +278,7 @@ impl MoveDisk {
         command
             .args(["fix", what])
             .arg(self.journal())
-            .output()
-            .expect("plumb runs")
+            .limited_output()
     }
 
     /// Starts a move, and waits until the partition is taken away: from then on it may write.

@@ -14,6 +14,7 @@ use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 use plumb_testkit::wait;
+use plumb_testkit::wait::RunLimited;
 
 use disk::{DiskFormat, MIB, MoveDisk, assert_done, output_text};
 
@@ -40,7 +41,7 @@ fn file_systems_come_along() {
                 .expect("a disk");
         }
         let image = fs::read(disk.image()).expect("the image");
-        let shown = disk.command(&["--aligned"]).output().expect("plumb runs");
+        let shown = disk.command(&["--aligned"]).limited_output();
         assert_done(&shown);
         assert!(
             fs::read(disk.image()).expect("the image") == image,
@@ -115,8 +116,7 @@ fn a_signal_stops_it_at_a_safe_point() {
         .args(["fix", "resume"])
         .arg(disk.device.path())
         .args(["--yes", &disk.device.name()])
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     assert_done(&resumed);
     disk.assert_right(2_048);
     let again = disk.go("resume");
@@ -170,8 +170,7 @@ fn unsupported_moves_are_refused() {
         let done = command
             .args(["--journal", journal])
             .args(args)
-            .output()
-            .expect("plumb runs");
+            .limited_output();
         assert_eq!(
             done.status.code(),
             Some(5),
@@ -204,8 +203,7 @@ fn unsupported_moves_are_refused() {
         .args(["fix", "move"])
         .arg(disk.device.path())
         .args(["--to", "2048s"])
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     assert_eq!(done.status.code(), Some(2), "{}", output_text(&done));
     disk.assert_right(34);
     assert!(!disk.journal().exists());
@@ -257,7 +255,7 @@ fn a_plan_is_carried_out() {
             .arg("--journal")
             .arg(disk.journal())
             .arg("--journal-same-disk");
-        command.args(args).output().expect("plumb runs")
+        command.args(args).limited_output()
     };
     // One that was made for another partition, or before this one was moved.
     for (current, size, found) in [
@@ -370,8 +368,7 @@ fn a_mount_states_the_geometry_of_xfs() {
     let plumb = |args: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(args)
-            .output()
-            .expect("plumb runs")
+            .limited_output()
     };
     let fix =
         |args: &[&str]| plumb(&[&["fix", "plan", file.to_str().expect("text")], args].concat());

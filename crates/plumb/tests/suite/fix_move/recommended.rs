@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use serde_json::Value;
 
 use crate::fix_move::disk::{DiskFormat, MoveDisk};
@@ -11,8 +12,7 @@ fn misaligned_partition(disk: &MoveDisk) -> Value {
     let checked = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["check", "--grid", "4k", "--json"])
         .arg(disk.device.path())
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     let document: Value = serde_json::from_slice(&checked.stdout).expect("a document");
     let findings = document["findings"].as_array().expect("findings");
     let of_partition = findings.iter().find(|finding| {
@@ -57,8 +57,7 @@ fn a_mounted_partition_is_unmounted_and_moved() {
             "-c",
             &format!("plumb() {{ '{program}' \"$@\"; }}\n{script}"),
         ])
-        .output()
-        .expect("a shell");
+        .limited_output();
     assert!(
         done.status.success(),
         "{}",

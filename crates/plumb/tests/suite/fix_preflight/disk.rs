@@ -10,6 +10,7 @@ use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::rng::noise;
 use plumb_testkit::tempdir::TempDir;
 use plumb_testkit::wait;
+use plumb_testkit::wait::RunLimited;
 
 const SECTOR: u64 = 512;
 
@@ -149,7 +150,7 @@ impl PreflightDisk {
     }
 
     pub fn fix_move(&self, number: u32, args: &[&str]) -> Output {
-        self.command(number, args).output().expect("plumb runs")
+        self.command(number, args).limited_output()
     }
 
     /// Starts a move, and waits until the partition is taken away: from then on it may write.
@@ -240,8 +241,7 @@ pub fn fix_marked(what: &str, on: &Path, disk: &PreflightDisk) -> Output {
         .args(["fix", what])
         .arg(on)
         .args(["--yes", &disk.device.name()])
-        .output()
-        .expect("plumb runs")
+        .limited_output()
 }
 
 /// `plumb fix WHAT ON`.
@@ -249,8 +249,7 @@ pub fn fix(what: &str, on: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", what])
         .arg(on)
-        .output()
-        .expect("plumb runs")
+        .limited_output()
 }
 
 pub fn output_text(output: &Output) -> String {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use plumb_testkit::loop_device::run;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
@@ -242,7 +243,7 @@ fn directions_may_change() {
     // Once a rollback has begun, going on means going back.
     let mut back = Command::new(env!("CARGO_BIN_EXE_plumb"));
     back.args(["fix", "rollback"]).arg(disk.journal());
-    assert_done(&back.output().expect("plumb runs"));
+    assert_done(&back.limited_output());
     assert_eq!(disk.start(1), Some(34));
     assert!(disk.bytes_of(1) == data && !disk.journal().exists());
     assert_done(&disk.fix_move(1, &["--to", "4096s", "--yes", &disk.name(1)]));
@@ -367,8 +368,7 @@ fn contents_of_a_partition() {
     let status = status
         .args(["fix", "status", "--json"])
         .arg(disk.journal())
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     assert_eq!(status.status.code(), Some(6));
     assert_eq!(holds(&status), None, "{}", output_text(&status));
     assert_done(&disk.go("rollback"));

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::zram::Zram;
 
 use crate::fix_preflight::disk::{
@@ -20,7 +21,7 @@ fn with_journal(disk: &PreflightDisk, journal: &Path, args: &[&str]) -> Output {
         .arg(disk.node(1))
         .args(["--to", "2048s", "--journal"])
         .arg(journal);
-    command.args(args).output().expect("plumb runs")
+    command.args(args).limited_output()
 }
 
 /// Files in memory are lost with the power, even with a disk file system above.

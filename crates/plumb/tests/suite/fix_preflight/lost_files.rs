@@ -13,6 +13,7 @@ use plumb_relocate::{Direction, JournalFile, Raw};
 use plumb_sys::{Access, DirectDisk};
 use plumb_testkit::bad_block::BadBlockDisk;
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
 
@@ -154,7 +155,7 @@ impl TestedFileSystem {
 /// The document of a command that ended so.
 #[track_caller]
 fn document(command: &mut Command, code: i32) -> Value {
-    let output = command.output().expect("plumb runs");
+    let output = command.limited_output();
     assert_eq!(output.status.code(), Some(code), "{}", output_text(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     document["result"].clone()
@@ -293,7 +294,7 @@ fn the_file_of_an_unreadable_block_is_named() {
         .args(["--yes", &format!("{}p1", device.name())])
         .arg("--journal")
         .arg(&journal);
-    let begun = begin.arg(&node).output().expect("plumb runs");
+    let begun = begin.arg(&node).limited_output();
     assert_refused(&begun, 6, &["cannot be read", "--accept-loss"]);
     let result = document(&mut plumb("resume", &journal), 7);
     assert_eq!(result["state"], "complete");

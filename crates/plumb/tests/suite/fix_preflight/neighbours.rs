@@ -7,6 +7,7 @@ use std::process::Command;
 use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
+use plumb_testkit::wait::RunLimited;
 
 use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, output_text, stop};
 
@@ -107,8 +108,7 @@ fn a_neighbour_is_kept_from_use_meanwhile() {
     let tried = Command::new("mount")
         .arg(disk.node(1))
         .arg(&elsewhere)
-        .output()
-        .expect("mount runs");
+        .limited_output();
     if tried.status.success() {
         run(Command::new("umount").arg(&elsewhere));
     }

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
+use plumb_testkit::wait::RunLimited;
 
 use crate::fix_preflight::disk::{
     PreflightDisk, assert_done, assert_refused, disk_bytes, fix, fix_marked, output_text,
@@ -24,8 +25,7 @@ fn on_disk(what: &str, journal: &Path, disk: &Path) -> Output {
         .arg(journal)
         .arg("--disk")
         .arg(disk)
-        .output()
-        .expect("plumb runs")
+        .limited_output()
 }
 
 fn put(disk: &PreflightDisk, bytes: &[u8]) {

@@ -3,13 +3,14 @@
 use std::fs::{self, OpenOptions};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use plumb_relocate::moving::recover_unchecked;
 use plumb_relocate::{Direction, Ending, JournalFile, Raw};
 use plumb_sys::{Access, DirectDisk};
 use plumb_testkit::loop_device::{Mounted, run};
-use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
+use plumb_testkit::{require, wait};
 
 use crate::fix_preflight::disk::{
     PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
@@ -54,8 +55,7 @@ fn a_preview_needs_no_more_than_reading() {
             "--json",
         ])
         .arg(disk.node(1))
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     assert_done(&nowhere);
     let document: serde_json::Value = serde_json::from_slice(&nowhere.stdout).expect("JSON");
     let obstacles = document["result"]["obstacles"].as_array().expect("a list");
@@ -121,7 +121,7 @@ fn a_journal_that_never_began_is_nothing_to_do() {
     let with_json = |what: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command.args(["fix", what, "--json"]).arg(&path);
-        command.output().expect("plumb runs")
+        command.limited_output()
     };
     for what in ["resume", "rollback"] {
         for told in [fix(what, &path), with_json(what)] {
@@ -156,7 +156,7 @@ fn a_journal_that_never_began_is_nothing_to_do() {
     let words = output_text(&{
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command.args(["fix", "resume", "--disk", "/dev/not-there"]);
-        command.arg(&path).output().expect("plumb runs")
+        command.arg(&path).limited_output()
     });
     assert!(words.contains("no record that its move began"), "{words}");
 }
@@ -232,8 +232,10 @@ fn a_report_that_cannot_be_written_is_a_warning() {
             .args(flags)
             .arg(disk.journal())
             .stdout(full)
-            .output()
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("plumb runs");
+        let told = wait::output("plumb fix resume", wait::PATIENCE, told);
         let words = output_text(&told);
         assert_eq!(told.status.code(), Some(status), "{words}");
         let is_warned = words.contains("warning: the move has ended");
@@ -283,8 +285,7 @@ fn bytes_that_are_lost_are_named() {
                 .args(args)
                 .arg("--json")
                 .arg(disk.journal())
-                .output()
-                .expect("plumb runs");
+                .limited_output();
             let words = output_text(&ended);
             assert_eq!(ended.status.code(), Some(7), "{args:?}: {words}");
             serde_json::from_slice(&ended.stdout).expect("JSON")

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 
 use crate::fix_preflight::disk::{
     PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
@@ -207,8 +208,7 @@ fn a_label_of_a_disk_that_is_read_only() {
             .arg(disk.device.path())
             .arg("--save")
             .arg(&saved)
-            .output()
-            .expect("plumb runs")
+            .limited_output()
     };
     let words = [
         "found a read-only disk",

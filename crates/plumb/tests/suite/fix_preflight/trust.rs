@@ -14,6 +14,7 @@ use plumb_relocate::{DiskOffset, JournalFile, Raw};
 use plumb_sys::{Access, DirectDisk};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, root_dir, wait};
 
 use crate::fix_preflight::disk::{
@@ -185,8 +186,7 @@ fn go(what: &str, journal: &Path, more: &[&str]) -> Output {
         .args(["fix", what])
         .arg(journal)
         .args(more)
-        .output()
-        .expect("plumb runs")
+        .limited_output()
 }
 
 /// Gives a directory and a file in it to nobody.
@@ -288,13 +288,7 @@ fn a_marker_in_a_raw_partition() {
     assert_refused(&other, 2, &["--ignore-marker: found `sdx`"]);
     // A mark that names a file that is no journal, or a journal without a mark there.
     let trap = attack.room.path().join("trap");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&trap)
-            .status()
-            .expect("mkfifo")
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&trap).limited_status().success());
     for (path, words) in [
         (trap.as_path(), "found a FIFO"),
         (Path::new("/dev/zero"), "found a character device"),
@@ -419,13 +413,7 @@ fn journals_must_be_regular_files() {
     require!(Loop, Tool("sgdisk"));
     let disk = PreflightDisk::gpt(&PARTS);
     let fifo = disk.dir().join("fifo");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .expect("mkfifo")
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&fifo).limited_status().success());
     let before = disk_bytes(&disk);
     for (path, found) in [
         (fifo.as_path(), "found a FIFO, expected a regular file"),

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
+use plumb_testkit::wait::RunLimited;
 use serde_json::Value;
 
 use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, disk_bytes};
@@ -24,8 +25,7 @@ fn acted(disk: &PreflightDisk, words: &[&str], save: &str) -> Output {
     command
         .arg("--save")
         .arg(disk.dir().join(save))
-        .output()
-        .expect("plumb runs")
+        .limited_output()
 }
 
 /// Checks that everything but resume and rollback is refused, with the evidence and the next commands, and that nothing
@@ -53,8 +53,7 @@ fn assert_only_the_move_goes_on(disk: &PreflightDisk, found: &[&str]) {
             "4m",
             "--json",
         ])
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     std::fs::write(&plan, planned.stdout).expect("room");
     let before = disk_bytes(disk);
     let status = format!("plumb fix status {device}");
@@ -84,7 +83,7 @@ fn assert_only_the_move_goes_on(disk: &PreflightDisk, found: &[&str]) {
             .args(["--to", to, "--journal"])
             .arg(&journal);
         command.args(["--journal-same-disk", "--yes", &disk.name(number)]);
-        assert_refused(&command.output().expect("plumb runs"), 5, &words);
+        assert_refused(&command.limited_output(), 5, &words);
         assert!(!journal.exists(), "{number} to {to}");
     }
     assert!(disk_bytes(disk) == before, "something was written");
@@ -107,8 +106,7 @@ fn findings(disk: &PreflightDisk) -> Vec<Value> {
         .arg("check")
         .arg(disk.device.path())
         .args(["--grid", "1g", "--json"])
-        .output()
-        .expect("plumb runs");
+        .limited_output();
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     document["findings"].as_array().expect("findings").clone()
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use plumb_testkit::log_writes::{Survived, Tear, WriteLog};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{Rng, require};
 
 use super::driven::{Boot, Guest, LoggedDisk, PATIENCE};
@@ -228,7 +229,7 @@ impl<'a> Left<'a> {
             // Directories for temporary files let others write: the caller vouches for the journal.
             command.arg("--yes").arg(self.device.name());
         }
-        command.output().expect("plumb runs")
+        command.limited_output()
     }
 
     /// Resumes or rolls back, and returns the result and the right place of the partition.

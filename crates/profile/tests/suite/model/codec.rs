@@ -8,6 +8,7 @@ use plumb_profile::codec::{CodecError, MAGIC, Saved, VERSION, decode, encode};
 use plumb_profile::infer::infer;
 use plumb_profile::{Select, what_if};
 use plumb_testkit::Rng;
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::workload::Mixed;
 
 use crate::model::support::{Recording, Spread, random};
@@ -279,8 +280,7 @@ fn claims_of_length_take_no_memory() {
         let output = Command::new(std::env::current_exe().expect("path of the test program"))
             .args(["--exact", "model::codec::claims_of_length_take_no_memory"])
             .env(ALONE, "1")
-            .output()
-            .expect("the test program again");
+            .limited_output();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said}");
         assert!(said.contains("1 passed"), "{said}");

@@ -2,6 +2,7 @@
 
 use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
+use plumb_testkit::wait::RunLimited;
 use std::fs;
 
 use plumb_stack::Stack;
@@ -172,8 +173,7 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
             let unpack = ["convert", "-f", "qcow2", "-O", "raw", &path, &again];
             let out = std::process::Command::new("qemu-img")
                 .args(unpack)
-                .output()
-                .expect("qemu-img");
+                .limited_output();
             let is_whole = out.status.success() && fs::read(&again).expect("an image") == letters;
             assert_eq!(is_whole, at == 0, "{cluster} without {at} bytes");
             let expected = if is_whole {

@@ -65,16 +65,20 @@ pub fn run(
     }
     let output = child.stdout.take().map(collect);
     let errors = child.stderr.take().map(collect);
-    let is_in_time = wait(&mut child, deadline);
-    if !is_in_time {
+    // A descendant of the tool may keep the pipes open.
+    let streams = [output, errors];
+    let is_over = |child: &mut Child| {
+        let is_read = streams.iter().flatten().all(JoinHandle::is_finished);
+        Ok::<bool, std::io::Error>(child.try_wait()?.is_some() && is_read)
+    };
+    if !wait(&mut child, is_over, deadline) {
         let _ = child.kill();
-        let _ = child.wait();
-    }
-    let (output, errors) = (text(output), text(errors));
-    if !is_in_time {
+        // A tool that waits for a disk that never answers does not end: nobody waits for it here.
+        thread::spawn(move || child.wait());
         let seconds = deadline.limit.as_secs();
         return Err(OwnerObstacle::TooSlow { tool, seconds });
     }
+    let [output, errors] = streams.map(text);
     match output.trim().is_empty() {
         true => Err(failure(tool, &errors)),
         false => Ok(output),
@@ -107,13 +111,17 @@ fn path_of(tool: &str) -> Option<PathBuf> {
     })
 }
 
-/// Whether it ended before the deadline.
-fn wait(child: &mut Child, deadline: Deadline) -> bool {
+/// Whether it was over before the deadline.
+fn wait(
+    child: &mut Child,
+    is_over: impl Fn(&mut Child) -> std::io::Result<bool>,
+    deadline: Deadline,
+) -> bool {
     loop {
-        match child.try_wait() {
-            Ok(None) if Instant::now() < deadline.at => thread::sleep(AGAIN),
-            Ok(None) | Err(_) => return false,
-            Ok(Some(_)) => return true,
+        match is_over(child) {
+            Ok(false) if Instant::now() < deadline.at => thread::sleep(AGAIN),
+            Ok(false) | Err(_) => return false,
+            Ok(true) => return true,
         }
     }
 }
