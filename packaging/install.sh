@@ -38,12 +38,7 @@ cd "$source"
 @REMOVAL@
 @UNITS@
 if [ "$action" = uninstall ]; then
-  plumb=$root/bin/plumb
-  if [ -z "${DESTDIR:-}" ]; then
-    # A program that is gone can end no move.
-    [ ! -e "$plumb" ] || refuse_with_unfinished_moves
-    stop_units "$prefix"
-  fi
+  prepare_removal "$prefix"
   find bin lib share -type f | while IFS= read -r file; do
     rm -f "$root/$file"
   done
@@ -55,7 +50,7 @@ find bin lib share -type f | while IFS= read -r file; do
   mkdir -p "$root/$(dirname "$file")"
   # A running program keeps its old file.
   case $file in
-    lib/systemd/*) sed "s|@BINDIR@|$(printf '%s' "$prefix/bin" | sed 's/%/&&/g; s/[&|\\]/\\&/g')|" "$file" >"$root/$file.new" ;;
+    lib/systemd/*) print_unit "$prefix" "$file" >"$root/$file.new" ;;
     *) cp "$file" "$root/$file.new" ;;
   esac
   case $file in
