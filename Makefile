@@ -62,7 +62,7 @@ test-foreign: ## Compare the static binary of the other processor, emulated, wit
 	@case $$(uname -m) in x86_64) set -- aarch64 x86_64 ;; *) set -- x86_64 aarch64 ;; esac; \
 	 scripts/test-foreign qemu-$$1-static target/$$1-unknown-linux-musl/dist/plumb target/$$2-unknown-linux-musl/dist/plumb
 
-test-kernels: ## Run each command on nine kernels, in guests of both processors and on this host: 40 minutes; needs root
+test-kernels: ## Run each command on nine kernels, in guests of both processors and on this host: 13 minutes; needs root
 	@scripts/setup test
 	@scripts/test-kernels
 

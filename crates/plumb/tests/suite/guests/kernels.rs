@@ -16,14 +16,14 @@ const NEED_ATOMICS: [&str; 3] = ["record", "watch --app", "watch --cgroup"];
 const SERIES: [&str; 4] = ["5.10", "6.1", "6.12", "7.3"];
 
 #[test]
-#[ignore = "15 minutes, and a static binary that PLUMB_STATIC_X86_64 names: run by make test-kernels"]
+#[ignore = "needs a static binary that PLUMB_STATIC_X86_64 names: run by make test-kernels"]
 fn commands_work_on_kernels_of_x86_64() {
     require!(Qemu, Tool("apt-get"));
     work_on_each_kernel("amd64", "PLUMB_STATIC_X86_64", &test_name!());
 }
 
 #[test]
-#[ignore = "20 minutes, and a static binary that PLUMB_STATIC_AARCH64 names: run by make test-kernels"]
+#[ignore = "needs a static binary that PLUMB_STATIC_AARCH64 names: run by make test-kernels"]
 fn commands_work_on_kernels_of_arm64() {
     require!(Tool("apt-get"));
     work_on_each_kernel("arm64", "PLUMB_STATIC_AARCH64", &test_name!());
