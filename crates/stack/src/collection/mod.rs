@@ -29,7 +29,8 @@ const MARK: &str = "plumb-collection";
 const MARK_TEXT: &str = "plumb-collection 2\n";
 /// First bytes of a zstd frame (RFC 8878).
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-const LEVEL: i32 = 9;
+/// Level 9 makes a collection of 12 KB smaller by 2.4 KB, and its compressors take 147 KB of the program.
+const LEVEL: i32 = 3;
 /// Directory of the host's files.
 const ROOT: &str = "root";
 /// Directory of the outputs of tools.
