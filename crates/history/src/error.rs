@@ -1,6 +1,6 @@
 //! Errors of a store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a store cannot be used, or a question not be answered.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +89,21 @@ pub enum HistoryError {
     },
 }
 
+/// Whether the file system of a folder takes no new file for want of room, or because it is read-only.
+fn refuses_new_files(folder: &Path) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let file = folder.join("plumb-write-test");
+    let tried = std::fs::write(&file, [1; 4096]);
+    // It is there after a part of it was written.
+    let _ = std::fs::remove_file(&file);
+    tried.is_err_and(|error| {
+        matches!(
+            error.kind(),
+            QuotaExceeded | ReadOnlyFilesystem | StorageFull
+        )
+    })
+}
+
 impl HistoryError {
     /// Whether the file system refuses writes at present, for want of room or because it is read-only: a later try may succeed.
     #[must_use]
@@ -96,11 +111,12 @@ impl HistoryError {
         use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
         use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         match self {
-            // A log that cannot be created is a file that cannot be opened.
-            HistoryError::Sql { source, .. } => matches!(
-                source.sqlite_error_code(),
-                Some(CannotOpen | DiskFull | ReadOnly | SystemIoFailure)
-            ),
+            HistoryError::Sql { file, source, .. } => match source.sqlite_error_code() {
+                Some(DiskFull | ReadOnly | SystemIoFailure) => true,
+                // A log that cannot be created is a file that cannot be opened, and so is one without the right to open it.
+                Some(CannotOpen) => file.parent().is_some_and(refuses_new_files),
+                _ => false,
+            },
             HistoryError::File { source, .. } => matches!(
                 source.kind(),
                 QuotaExceeded | ReadOnlyFilesystem | StorageFull

@@ -138,6 +138,8 @@ pub struct Writer {
     upto_ns: i64,
     notices: Vec<Notice>,
     unused: UnusedNumbers,
+    /// The number of the next new series; it never falls.
+    next_number: u32,
     /// The lock of the folder; `None` while all is in memory.
     lock: Option<File>,
 }
@@ -178,6 +180,7 @@ impl Writer {
             upto_ns: 0,
             notices: Vec::new(),
             unused: UnusedNumbers::default(),
+            next_number: 0,
             lock: None,
         }
     }
@@ -392,6 +395,7 @@ impl Writer {
             open: [None, None, None],
         };
         self.series.insert(number, series);
+        self.next_number = self.next_number.max(number + 1);
         self.numbers.insert((identity.to_owned(), layer), number);
     }
 

@@ -159,7 +159,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         if reload.swap(false, Ordering::Relaxed) {
             let (taken, accepted) = read_again(args, config, &mut writer);
             config = taken;
-            agent.notify(&config);
+            agent.notifier.change(&config.receivers);
             agent.board.set_interval(config.interval);
             if let Some(accepted) = accepted {
                 agent.accept(accepted);
@@ -437,17 +437,6 @@ impl RunningAgent {
     fn publish(&self, config: &AgentConfig) {
         self.board.set_history(&config.state_dir, &config.history);
         self.board.set_devices();
-    }
-
-    /// Starts other receivers if the configuration names others.
-    fn notify(&mut self, config: &AgentConfig) {
-        if config.receivers != *self.notifier.receivers() {
-            let host = crate::this_run::host();
-            let before =
-                std::mem::replace(&mut self.notifier, Notifier::start(&config.receivers, host));
-            // The last deliveries may take seconds, in which the counts have to be read.
-            std::thread::spawn(|| before.end());
-        }
     }
 
     /// Judges the layout by a survey that is new.

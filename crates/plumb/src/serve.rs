@@ -27,7 +27,8 @@ const LONG: Duration = Duration::from_secs(3600);
 /// When the history cannot be read, or the address is in use.
 pub fn run(args: &Serve) -> Result<Exit, Failure> {
     let state_dir = span::folder(args.folder.as_deref().or(args.state_dir.as_deref()))?;
-    span::open(&state_dir)?;
+    // As long as one reader has the files open, an agent that ends leaves its log beside them.
+    let _open = span::open(&state_dir)?;
     let ended = stop_flag()?;
     let listener = TcpListener::bind(args.listen).map_err(|error| {
         Failure::failed(&error).at(&format!("cannot listen at {}", args.listen))

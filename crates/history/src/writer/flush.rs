@@ -144,10 +144,14 @@ impl Writer {
                 finding::write(&transaction, &self.findings)?;
                 host::write(&transaction, &self.host)?;
             }
-            transaction.execute(
-                "INSERT OR REPLACE INTO meta VALUES ('upto_ns', ?)",
-                [self.upto_ns],
-            )?;
+            for (name, value) in [
+                ("upto_ns", self.upto_ns),
+                ("next_series", i64::from(self.next_number)),
+            ] {
+                transaction
+                    .prepare_cached("INSERT OR REPLACE INTO meta VALUES (?, ?)")?
+                    .execute(params![name, value])?;
+            }
             Ok(aged)
         };
         let aged = write().map_err(failed)?;

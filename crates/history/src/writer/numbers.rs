@@ -35,9 +35,8 @@ impl Default for UnusedNumbers {
 impl Writer {
     /// A number for a new series; `None` if all are in use.
     pub(super) fn free_number(&mut self) -> Option<u32> {
-        let next = self.series.last_key_value().map_or(0, |(last, _)| last + 1);
-        if next < SERIES_MAX {
-            return Some(next);
+        if self.next_number < SERIES_MAX {
+            return Some(self.next_number);
         }
         let unused = (self.series.len() < SERIES_MAX as usize)
             .then(|| (0..SERIES_MAX).find(|number| !self.series.contains_key(number)))

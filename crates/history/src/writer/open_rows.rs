@@ -181,6 +181,11 @@ impl Writer {
         self.upto_ns = self
             .history
             .number(sql, "read the time of the last checkpoint")?;
+        let sql = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'next_series'";
+        let next = self
+            .history
+            .number(sql, "read the number of the next device")?;
+        self.next_number = u32::try_from(next).unwrap_or(0).min(SERIES_MAX);
         let rows = read_open(&self.history.connection)
             .map_err(|source| self.history.failed("read the open windows", source))?;
         self.take_series(&series, Part::History);

@@ -77,6 +77,28 @@ fn a_device_goes_with_its_last_window() {
     assert_eq!(series(room.path()), named(&[(2, "stays"), (3, "gone")]));
 }
 
+/// A reader that read one file before, and the other after, would take one device for another.
+#[test]
+fn the_last_number_is_not_used_again() {
+    let room = temp_dir("numbers-last");
+    let load = Load::new(1, BEGIN, 1, 10, 32);
+    let mut writer = Writer::open(room.path(), short()).expect("a store");
+    add(&mut writer, &load, "stays", BEGIN + DAY).expect("room");
+    add(&mut writer, &load, "gone", BEGIN).expect("room");
+    writer.checkpoint(BEGIN + 2 * DAY).expect("a checkpoint");
+    add(&mut writer, &load, "stays", BEGIN + 3 * DAY).expect("room");
+    writer.checkpoint(BEGIN + 3 * DAY).expect("a checkpoint");
+    assert_eq!(series(room.path()), [(0, "stays".to_owned())]);
+    drop(writer);
+    let mut writer = Writer::open(room.path(), short()).expect("a store");
+    add(&mut writer, &load, "new", BEGIN + 3 * DAY).expect("room");
+    writer
+        .checkpoint(BEGIN + 3 * DAY + HOUR)
+        .expect("a checkpoint");
+    let expected = [(0, "stays".to_owned()), (2, "new".to_owned())];
+    assert_eq!(series(room.path()), expected);
+}
+
 #[test]
 fn a_refused_device_gets_a_number_that_is_free() {
     let room = temp_dir("numbers-full");

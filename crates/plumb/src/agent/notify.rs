@@ -36,7 +36,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// Length of the first line of an answer.
 const STATUS_LINE_MAX: usize = 1024;
 /// Time for the last notifications at the end of the agent.
-pub const END_MAX: Duration = Duration::from_secs(5);
+const END_MAX: Duration = Duration::from_secs(5);
 
 /// The receivers of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,15 +113,15 @@ impl Webhook {
                 true => format!("[{}]", self.host),
                 false => self.host.clone(),
             };
-            stream.set_write_timeout(left())?;
-            write!(
-                stream,
+            stream.set_write_timeout(Some(left().ok_or_else(timed_out)?))?;
+            let request = format!(
                 "POST {} HTTP/1.1\r\nHost: {host}:{}\r\nUser-Agent: plumb/{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
                 self.path,
                 self.port,
                 env!("CARGO_PKG_VERSION"),
                 text.len()
-            )?;
+            );
+            stream.write_all(request.as_bytes())?;
             let mut line = Vec::new();
             let mut byte = [0];
             while line.len() < STATUS_LINE_MAX && !line.ends_with(b"\n") {
@@ -140,13 +140,10 @@ impl Webhook {
             .and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
         match status {
             Some(200..=299) => Ok(()),
-            // The service may take it later.
-            Some(status @ (408 | 429 | 500..=599)) => Err(Undelivered::again(format!(
-                "found status {status}, expected 200 to 299"
-            ))),
             Some(status) => Err(Undelivered {
                 why: format!("found status {status}, expected 200 to 299"),
-                is_final: true,
+                // With another status the service may take it later.
+                is_final: (300..=499).contains(&status) && !matches!(status, 408 | 429),
             }),
             None => Err(Undelivered::again(format!(
                 "found the answer {:?}, expected HTTP",
@@ -182,6 +179,7 @@ struct Notification {
 }
 
 /// A receiver.
+#[derive(Clone, PartialEq, Eq)]
 enum Receiver {
     Command(Vec<String>),
     Webhook(Webhook),
@@ -287,7 +285,8 @@ impl Outbox {
     fn push(&self, notification: Arc<Notification>) {
         let mut waiting = self.lock();
         if waiting.notifications.len() >= WAITING_MAX {
-            waiting.notifications.pop_front();
+            // The first may be on its way.
+            waiting.notifications.remove(1);
             waiting.dropped += 1;
         }
         waiting.notifications.push_back(notification);
@@ -380,61 +379,110 @@ fn deliver_all(queue: &Outbox, receiver: &Receiver, first_wait: Duration, say: i
     let mut waiting = queue.lock();
     let left = waiting.notifications.len() + waiting.dropped;
     if left > 0 {
-        say(&format!(
-            "the {name} did not get {}",
-            plural(left as u64, "notification")
-        ));
+        say_lost(&name, left, say);
     }
     waiting.has_ended = true;
     drop(waiting);
     queue.changed.notify_all();
 }
 
+fn say_lost(name: &str, lost: usize, say: impl Fn(&str)) {
+    let words = plural(lost as u64, "notification");
+    say(&format!("the {name} did not get {words}"));
+}
+
+/// A receiver at work.
+struct Delivery {
+    receiver: Receiver,
+    outbox: Arc<Outbox>,
+}
+
+impl Delivery {
+    /// Starts a thread that delivers; `None` if the kernel refuses it.
+    fn start(receiver: Receiver) -> Option<Delivery> {
+        let outbox = Arc::<Outbox>::default();
+        let (of_thread, to) = (Arc::clone(&outbox), receiver.clone());
+        let work = move || deliver_all(&of_thread, &to, FIRST_WAIT, output::say);
+        let started = thread::Builder::new().name("notify".to_owned()).spawn(work);
+        if let Err(error) = started {
+            output::say(&format!(
+                "the {} gets no notification: {error}",
+                receiver.name()
+            ));
+            return None;
+        }
+        Some(Delivery { receiver, outbox })
+    }
+
+    /// Tells the thread to deliver what waits, and to end.
+    fn begin_end(&self) {
+        self.outbox.lock().is_over = true;
+        self.outbox.changed.notify_all();
+    }
+
+    /// Waits for the end of the thread, and names the number of notifications that are lost if it does not come.
+    fn await_end(&self, end: Instant) {
+        let left = end.saturating_duration_since(Instant::now());
+        let runs = |waiting: &mut OutboxState| !waiting.has_ended;
+        let outbox = &self.outbox;
+        let waited = outbox.changed.wait_timeout_while(outbox.lock(), left, runs);
+        let (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let lost = waiting.notifications.len() + waiting.dropped;
+        if !waiting.has_ended && lost > 0 {
+            say_lost(&self.receiver.name(), lost, output::say);
+        }
+    }
+}
+
+/// Ends deliveries, for at most [`END_MAX`].
+fn end_all(deliveries: &[Delivery]) {
+    deliveries.iter().for_each(Delivery::begin_end);
+    let end = Instant::now() + END_MAX;
+    deliveries.iter().for_each(|one| one.await_end(end));
+}
+
 /// The receivers at work.
 pub struct Notifier {
     receivers: Receivers,
     host: Option<&'static str>,
-    queues: Vec<Arc<Outbox>>,
+    deliveries: Vec<Delivery>,
 }
 
 impl Notifier {
     /// Starts a thread for each receiver.
     pub fn start(receivers: &Receivers, host: Option<&'static str>) -> Notifier {
+        let mut notifier = Notifier {
+            receivers: Receivers::default(),
+            host,
+            deliveries: Vec::new(),
+        };
+        notifier.change(receivers);
+        notifier
+    }
+
+    /// Takes the receivers of a new configuration. One that stays keeps its notifications.
+    pub fn change(&mut self, receivers: &Receivers) {
+        self.receivers = receivers.clone();
         let command = Some(&receivers.command).filter(|words| !words.is_empty());
         let command = command.map(|words| Receiver::Command(words.clone()));
         let webhook = receivers.webhook.clone().map(Receiver::Webhook);
-        let start = |receiver: Receiver| {
-            let queue = Arc::<Outbox>::default();
-            let of_thread = Arc::clone(&queue);
-            let work = move || deliver_all(&of_thread, &receiver, FIRST_WAIT, output::say);
-            let started = thread::Builder::new().name("notify".to_owned()).spawn(work);
-            match started {
-                Ok(_) => Some(queue),
-                Err(error) => {
-                    output::say(&format!("no notification is sent: {error}"));
-                    None
-                }
-            }
-        };
-        Notifier {
-            queues: command
-                .into_iter()
-                .chain(webhook)
-                .filter_map(start)
-                .collect(),
-            receivers: receivers.clone(),
-            host,
+        let wanted: Vec<Receiver> = command.into_iter().chain(webhook).collect();
+        let (mut stay, gone) = std::mem::take(&mut self.deliveries)
+            .into_iter()
+            .partition::<Vec<_>, _>(|one| wanted.contains(&one.receiver));
+        let is_new = |receiver: &Receiver| !stay.iter().any(|one| one.receiver == *receiver);
+        let new: Vec<Receiver> = wanted.into_iter().filter(is_new).collect();
+        stay.extend(new.into_iter().filter_map(Delivery::start));
+        self.deliveries = stay;
+        if !gone.is_empty() {
+            // The last deliveries may take seconds, in which the counts have to be read.
+            thread::spawn(move || end_all(&gone));
         }
-    }
-
-    /// The receivers that it serves.
-    pub fn receivers(&self) -> &Receivers {
-        &self.receivers
     }
 
     /// Sends a change of a finding to all receivers.
     pub fn note(&self, change: &Change, time: &str) {
-        if self.queues.is_empty() {
+        if self.deliveries.is_empty() {
             return;
         }
         let finding = &change.finding;
@@ -462,24 +510,14 @@ impl Notifier {
             ],
             made: Instant::now(),
         });
-        for queue in &self.queues {
-            queue.push(Arc::clone(&notification));
+        for delivery in &self.deliveries {
+            delivery.outbox.push(Arc::clone(&notification));
         }
     }
 
     /// Delivers the notifications that wait, for a short time.
     pub fn end(self) {
-        for queue in &self.queues {
-            queue.lock().is_over = true;
-            queue.changed.notify_all();
-        }
-        let end = Instant::now() + END_MAX;
-        for queue in &self.queues {
-            let left = end.saturating_duration_since(Instant::now());
-            let runs = |waiting: &mut OutboxState| !waiting.has_ended;
-            let waited = queue.changed.wait_timeout_while(queue.lock(), left, runs);
-            drop(waited);
-        }
+        end_all(&self.deliveries);
     }
 }
 
@@ -621,7 +659,16 @@ mod tests {
         for number in 0..=WAITING_MAX {
             queue.push(notification(&number.to_string()));
         }
-        assert_eq!(queue.oldest().expect("some").text, "1");
+        let texts = queue
+            .lock()
+            .notifications
+            .iter()
+            .map(|one| one.text.clone())
+            .collect::<Vec<_>>();
+        assert_eq!(
+            (texts[0].as_str(), texts[1].as_str(), texts.len()),
+            ("0", "2", WAITING_MAX)
+        );
         queue.lock().is_over = true;
         let said = Mutex::new(Vec::new());
         let say = |line: &str| said.lock().expect("a list").push(line.to_owned());

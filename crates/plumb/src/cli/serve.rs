@@ -12,7 +12,7 @@ use crate::listen;
 #[command(
     after_long_help = "The paths are /api/v1/devices, /api/v1/findings, /api/v1/glance, /api/v1/histograms and /api/v1/tables; \
 docs/history.md describes them. The agent answers them as well, at its own address.\n\
-Nothing is written. The history may be a copy, and an agent may write to it meanwhile. Every user of this host can read the answers. \
+No window is changed. The history may be a copy, and an agent may write to it meanwhile. Every user of this host can read the answers. \
 SIGTERM or Ctrl-C ends the command.\n\
 Exit status: 0 ended in good order, 2 usage, 4 not permitted, 5 failed."
 )]

@@ -6,7 +6,7 @@ use plumb_testkit::require;
 #[test]
 fn alignment_offsets_long_blocks_and_disks_in_use() {
     require!(Qemu, Tool("apt-get"));
-    let said = crate::guests::run_lab("fix-guest", [env!("CARGO_BIN_EXE_plumb")]);
+    let said = crate::in_guests::run_lab("fix-guest", [env!("CARGO_BIN_EXE_plumb")]);
     let lines: Vec<&str> = said
         .lines()
         .filter_map(|line| line.strip_prefix("GUEST: "))

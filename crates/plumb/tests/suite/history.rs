@@ -421,6 +421,9 @@ fn senders_of_a_time_are_listed() {
     let faults = crate::common::schema::Schema::read("history").faults(&document);
     assert_eq!(faults, [""; 0]);
     let list = &document["result"]["is"][0];
+    if number(&list["unknown"]) > 0 {
+        plumb_testkit::undecided!("other processes of the host filled the table of senders");
+    }
     let senders = list["senders"].as_array().expect("senders");
     let sent: Vec<(&str, u64, u64)> = senders
         .iter()

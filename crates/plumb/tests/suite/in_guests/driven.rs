@@ -31,7 +31,7 @@ impl Boot {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/move-guest");
         run(Command::new(script)
             .arg(dir.path())
-            .arg(crate::guests::program()));
+            .arg(crate::in_guests::program()));
         Boot {
             dir,
             started: Cell::new(0),

@@ -7,7 +7,7 @@ use plumb_testkit::require::record_skip;
 use plumb_testkit::{require, test_name};
 use serde_json::Value;
 
-use crate::guests::{lab, run_lab};
+use crate::in_guests::{lab, run_lab};
 
 /// Commands that Linux before 5.12 cannot run: its BPF programs lack atomic operations that return a value.
 const NEED_ATOMICS: [&str; 3] = ["record", "watch --app", "watch --cgroup"];

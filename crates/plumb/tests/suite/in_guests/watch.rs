@@ -9,7 +9,7 @@ use plumb_trace::{Layer, Op, flags};
 use serde_json::Value;
 
 use crate::common::recording::{number, read};
-use crate::guests::{program, run_lab};
+use crate::in_guests::{program, run_lab};
 
 /// The result of a case, summed up over its intervals, on all its disks or on one.
 struct CaseTotals {
