@@ -10,11 +10,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, panic};
 
-use plumb_profile::codec;
+use plumb_fleet::{FleetMerge, FleetReader, file};
+use plumb_profile::codec::{self, Saved};
 use plumb_trace::format::FORMATS;
 use plumb_trace::input::Input;
 use plumb_trace::open::{Piece, open, open_input};
 use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
+use twox_hash::XxHash64;
 
 mod dump;
 mod iostat;
@@ -39,6 +41,7 @@ const OTHERS: &[(&str, Target)] = &[
     ("blktrace_cpus", blktrace_cpus),
     ("dump", dump::all),
     ("fio_job", job_file::fio),
+    ("fleet", fleet),
     ("gzip", |data| compressed(GZIP_HEAD, data)),
     ("iostat", iostat::all),
     ("known_table", known::table),
@@ -190,6 +193,60 @@ fn profile(data: &[u8]) -> bool {
     judge::judge(&saved, &[]);
     judge::merge(saved);
     true
+}
+
+/// Reads the bytes as a fleet file. Its records have checks that no mutation gets past: bytes without the head of the file are the
+/// inside of one record, the length of its facts in two bytes before them.
+fn fleet(data: &[u8]) -> bool {
+    let mut bytes = data.to_vec();
+    if !file::is_fleet_file(data) {
+        let Some((length, inside)) = data.split_first_chunk::<2>() else {
+            return false;
+        };
+        let facts = usize::from(u16::from_le_bytes(*length)).min(inside.len());
+        bytes = fleet_of_one(inside, facts);
+    }
+    let Ok(hosts) = file::decode(&bytes) else {
+        return false;
+    };
+    let files = [&bytes[..], &bytes].map(|bytes| {
+        let reader = FleetReader::new(bytes);
+        (String::new(), reader.expect("it was read before"))
+    });
+    let mut merge = FleetMerge::new(files.into());
+    for host in &hosts {
+        let merged = merge.next_host().expect("one file twice");
+        assert_eq!(merged.as_ref(), Some(host), "twice is once");
+    }
+    for host in hosts {
+        let saved = Saved {
+            profiles: host.profiles,
+            ..Saved::default()
+        };
+        judge::judge(&saved, &[]);
+    }
+    true
+}
+
+/// A fleet file with one record.
+fn fleet_of_one(inside: &[u8], facts: usize) -> Vec<u8> {
+    let lengths = [facts, inside.len() - facts].map(|len| (len as u32).to_le_bytes());
+    let record = [&lengths.concat(), inside].concat();
+    let parts = [&record[..8], &inside[..facts], &inside[facts..]];
+    let hash = |seed, part: &&[u8]| XxHash64::oneshot(seed, part);
+    let check = parts.iter().fold(0, hash);
+    let end = [&[0; 8], &1u64.to_le_bytes()[..]];
+    let end_check = end.iter().fold(check, hash);
+    [
+        file::MAGIC,
+        &file::VERSION.to_le_bytes()[..],
+        &[0, 0],
+        &record,
+        &check.to_le_bytes(),
+        &end.concat(),
+        &end_check.to_le_bytes(),
+    ]
+    .concat()
 }
 
 /// The layer asked for; the length of the input decides, so that any input is a seed.
