@@ -43,6 +43,9 @@ _plumb() {
             plumb,fix)
                 cmd="plumb__subcmd__fix"
                 ;;
+            plumb,fleet)
+                cmd="plumb__subcmd__fleet"
+                ;;
             plumb,generate)
                 cmd="plumb__subcmd__generate"
                 ;;
@@ -63,9 +66,6 @@ _plumb() {
                 ;;
             plumb,replay)
                 cmd="plumb__subcmd__replay"
-                ;;
-            plumb,serve)
-                cmd="plumb__subcmd__serve"
                 ;;
             plumb,version)
                 cmd="plumb__subcmd__version"
@@ -96,6 +96,15 @@ _plumb() {
                 ;;
             plumb__subcmd__fix,undo)
                 cmd="plumb__subcmd__fix__subcmd__undo"
+                ;;
+            plumb__subcmd__fleet,merge)
+                cmd="plumb__subcmd__fleet__subcmd__merge"
+                ;;
+            plumb__subcmd__fleet,profile)
+                cmd="plumb__subcmd__fleet__subcmd__profile"
+                ;;
+            plumb__subcmd__fleet,report)
+                cmd="plumb__subcmd__fleet__subcmd__report"
                 ;;
             plumb__subcmd__history,backup)
                 cmd="plumb__subcmd__history__subcmd__backup"
@@ -164,7 +173,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch agent history serve probe bench replay plan fix help explain version generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch agent history fleet probe bench replay plan fix help explain version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -939,6 +948,102 @@ _plumb() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        plumb__subcmd__fleet)
+            opts="-h -V --help --version report profile merge"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__fleet__subcmd__merge)
+            opts="-o -h -V --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__fleet__subcmd__profile)
+            opts="-o -h -V --shard --grid --skip-bad --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --shard)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__fleet__subcmd__report)
+            opts="-h -V --grid --skip-bad --top --json --fail-on --color --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --grid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "note warning critical none" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         plumb__subcmd__generate)
             opts="-h -V --repository --check --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -986,17 +1091,13 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__backup)
-            opts="-h -V --state-dir --config --help --version"
+            opts="-h -V --state-dir --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1056,17 +1157,13 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__estimate)
-            opts="-h -V --state-dir --config --json --help --version"
+            opts="-h -V --state-dir --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1130,21 +1227,13 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__import)
-            opts="-h -V --as --state-dir --config --help --version"
+            opts="-h -V --state-dir --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --as)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1174,7 +1263,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__prune)
-            opts="-h -V --keep --state-dir --config --help --version"
+            opts="-h -V --keep --state-dir --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1185,10 +1274,6 @@ _plumb() {
                     return 0
                     ;;
                 --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1236,17 +1321,13 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__verify)
-            opts="-h -V --state-dir --config --json --help --version"
+            opts="-h -V --state-dir --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1825,28 +1906,6 @@ _plumb() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        plumb__subcmd__serve)
-            opts="-h -V --state-dir --listen --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --state-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --listen)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         plumb__subcmd__version)
             opts="-v -h -V --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1943,7 +2002,7 @@ _plumb_with_names() {
     [[ $cur == -* || $cur == */* || $prev == --* ]] && return
     case "$command" in
         help)
-            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch agent history serve probe bench replay plan fix help explain version" -- "$cur"))
+            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch agent history fleet probe bench replay plan fix help explain version" -- "$cur"))
             ;;
         "diagnose"|"check"|"record"|"watch"|"probe"|"bench"|"replay"|"plan partition"|"plan filesystem"|"fix relabel"|"fix undo"|"fix backup-label"|"fix move")
             for device in /sys/class/block/*; do

@@ -20,6 +20,7 @@ mod check;
 mod compare;
 mod diagnose;
 pub mod fix;
+mod fleet;
 mod history;
 pub mod lines;
 pub mod manual;
@@ -36,6 +37,7 @@ pub use beneath::Beneath;
 pub use check::{Check, Export, HostedName, Join};
 pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
+pub use fleet::{Fleet, FleetCommand, FleetMerging, FleetProfile, FleetReport};
 pub use history::{
     Agent, AgentStore, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump,
     HistoryExport, HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR, StateDir,
@@ -83,6 +85,8 @@ pub enum Command {
     History(History),
     /// Serve a history over HTTP to programs on this host (read-only)
     Serve(Serve),
+    /// Profile and rank the disks of many hosts
+    Fleet(Fleet),
     /// Measure the block grid of a device and the cost of misaligned I/O
     Probe(Box<Probe>),
     /// Load devices or files and measure their speed

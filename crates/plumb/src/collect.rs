@@ -205,6 +205,37 @@ fn without_repeats(files: &[PathBuf], failures: &mut Vec<Failure>) -> Vec<PathBu
     once
 }
 
+/// The profiles of one recording by itself, and whether all of it could be read.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn profile_alone(piece: &Piece, settings: &Settings) -> Result<(ProfileSet, bool), Failure> {
+    let selection = Selection::default();
+    let options = ReadOptions {
+        columns: Columns::PROFILE,
+        ..selection.read_options()
+    };
+    let job = Job {
+        selection: &selection,
+        settings,
+        options: &options,
+    };
+    Ok(match read_piece(piece, &job, false)? {
+        PieceOutcome::Trace(traced) => (traced.profiles, traced.info.is_whole()),
+        PieceOutcome::Saved(saved) => {
+            let is_whole = !is_part_missing(&saved.profiles);
+            (saved.profiles, is_whole)
+        }
+    })
+}
+
+/// Whether a source of the profiles was read only in part.
+fn is_part_missing(profiles: &ProfileSet) -> bool {
+    profiles
+        .iter()
+        .any(|profile| profile.losses.is_part_missing())
+}
+
 fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<PieceOutcome, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
     let Job {
@@ -293,10 +324,7 @@ impl Collected {
     }
 
     fn add_saved(&mut self, saved: Saved) {
-        self.partial |= saved
-            .profiles
-            .iter()
-            .any(|profile| profile.losses.is_part_missing());
+        self.partial |= is_part_missing(&saved.profiles);
         for profile in saved.profiles.iter() {
             let name = self.recordings.original(&profile.device);
             self.devices.insert(name.to_owned());

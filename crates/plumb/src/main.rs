@@ -23,6 +23,7 @@ mod exit;
 mod explain;
 mod failure;
 mod fix;
+mod fleet;
 mod generate;
 mod help;
 mod history;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         Command::Agent(args) => agent::run(args),
         Command::History(args) => history::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Fleet(args) => fleet::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Help(args) => help::run(args),
         Command::Version(args) => version::run(args),

@@ -220,7 +220,7 @@ fn write(mut output: Output, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Tells a person that a file is there. Scripts know the names that they gave.
-fn note_written(name: &str) {
+pub fn note_written(name: &str) {
     if io::stderr().is_terminal() {
         say(&format!("wrote {name}"));
     }

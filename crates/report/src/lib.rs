@@ -12,6 +12,7 @@ pub mod diagnose;
 pub mod explain;
 pub mod exports;
 pub mod fix;
+pub mod fleet;
 pub mod format;
 pub mod history;
 pub mod html;

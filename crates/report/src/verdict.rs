@@ -267,7 +267,7 @@ fn found(findings: &[&Finding], accepted: &str) -> Verdict {
 }
 
 /// Whether a label, a setting or the device itself is at fault, and not the place of data or I/O.
-fn is_problem(finding: &Finding) -> bool {
+pub(crate) fn is_problem(finding: &Finding) -> bool {
     finding.rule().rule().category == Category::Setting
         || matches!(
             finding.facts,

@@ -25,7 +25,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Look", &["diagnose", "check", "analyze", "explain"]),
     (
         "Keep watching",
-        &["watch", "record", "agent", "history", "serve"],
+        &["watch", "record", "agent", "history", "serve", "fleet"],
     ),
     ("Measure", &["probe", "bench", "replay", "compare"]),
     ("Change", &["plan", "fix"]),
@@ -337,6 +337,66 @@ const MANUALS: &[Manual] = &[
             (
                 "sudo plumb history estimate --json",
                 "Print them for another program",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["fleet"],
+        examples: &[
+            (
+                "plumb fleet report /srv/recordings",
+                "Rank the disks of all hosts whose recordings are in a folder",
+            ),
+            (
+                "plumb fleet profile --shard 0/8 /srv/recordings -o 0.fleet",
+                "Profile the first of eight shards",
+            ),
+            (
+                "plumb fleet merge 0.fleet 1.fleet -o all.fleet",
+                "Merge two shards",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["fleet", "report"],
+        examples: &[
+            (
+                "plumb fleet report /srv/recordings",
+                "Rank the disks of all hosts",
+            ),
+            (
+                "plumb fleet report all.fleet --grid 8k --json",
+                "Print the ranking of merged shards for other programs",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["fleet", "profile"],
+        examples: &[
+            (
+                "plumb fleet profile /srv/recordings -o all.fleet",
+                "Profile all recordings of a folder",
+            ),
+            (
+                "plumb fleet profile --shard 3/64 --skip-bad /srv/recordings -o 3.fleet",
+                "Profile the fourth of 64 shards, without files that cannot be read",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["fleet", "merge"],
+        examples: &[
+            (
+                "plumb fleet merge 0.fleet 1.fleet 2.fleet -o all.fleet",
+                "Merge the shards of a fleet",
+            ),
+            (
+                "plumb fleet merge monday.fleet tuesday.fleet -o week.fleet",
+                "Merge two days",
             ),
         ],
         usual: &[],

@@ -35,6 +35,7 @@ mod fix_labels;
 mod fix_move;
 mod fix_preflight;
 mod fix_terminal;
+mod fleet;
 mod fuzz_seeds;
 mod fuzz_targets;
 mod generated;

@@ -1,0 +1,102 @@
+//! Flags of `plumb fleet`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use plumb_fleet::Shard;
+use plumb_geometry::Grid;
+
+use super::{ColorChoice, FailOn, distinct, grid};
+
+/// Flags of `plumb fleet`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "A SOURCE is a folder or a file: traces of any known format, and saved profiles. The host of an input is the name behind \
+host= in its path, else the first folder below SOURCE, else the name of the file. Names that begin with a dot or an underscore are \
+passed over.\n\
+Exit status: 0 clean or written, 1 findings, 2 usage, 3 unknown or read only in part, 4 not permitted, 5 failed."
+)]
+pub struct Fleet {
+    /// The work
+    #[command(subcommand)]
+    pub command: FleetCommand,
+}
+
+/// The commands of `plumb fleet`.
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Rank the disks of all hosts by wasted I/O and by lost time, and count the findings
+    Report(FleetReport),
+    /// Profile the recordings of many hosts into one file
+    Profile(FleetProfile),
+    /// Merge fleet files into one; a file that is given twice changes nothing
+    Merge(FleetMerging),
+}
+
+/// Flags of every command that reads recordings.
+#[derive(Debug, Args)]
+pub struct FleetInput {
+    /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
+    #[arg(long, value_name = "G[@O]", value_parser = grid)]
+    pub grid: Vec<Grid>,
+    /// Name and count the files that cannot be read, and go on without them
+    #[arg(long)]
+    pub skip_bad: bool,
+}
+
+impl FleetInput {
+    /// The grids to judge by.
+    #[must_use]
+    pub fn grids(&self) -> Vec<Grid> {
+        distinct(&self.grid)
+    }
+}
+
+/// Flags of `plumb fleet report`.
+#[derive(Debug, Args)]
+pub struct FleetReport {
+    /// Folders and files with recordings, or fleet files
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: FleetInput,
+    /// Devices that a ranking lists
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Severity from which the exit status is 1
+    #[arg(long, value_name = "SEVERITY", default_value = "none")]
+    pub fail_on: FailOn,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+}
+
+/// Flags of `plumb fleet profile`.
+#[derive(Debug, Args)]
+pub struct FleetProfile {
+    /// Folders and files with recordings
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<PathBuf>,
+    /// Only the inputs of this shard: I/N, I from 0. All shards need the same SOURCE and grids
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    #[command(flatten)]
+    pub input: FleetInput,
+    /// File for the profiles, in the place of a file that has the name
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// Flags of `plumb fleet merge`.
+#[derive(Debug, Args)]
+pub struct FleetMerging {
+    /// Files of `plumb fleet profile` or `plumb fleet merge`
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// File for the profiles, in the place of a file that has the name
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}

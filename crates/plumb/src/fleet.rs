@@ -1,0 +1,194 @@
+//! `plumb fleet`: the I/O of many hosts, in one pass over their recordings or in shards that are merged.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use plumb_diagnose::Questions;
+use plumb_fleet::file::{MAGIC, is_fleet_file};
+use plumb_fleet::{
+    FleetMerge, FleetReader, FleetWriter, HostIo, MergeError, SourceError, Sources, find_sources,
+};
+use plumb_geometry::plural;
+use plumb_trace::write::Output;
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::cli::{Fleet, FleetCommand, FleetMerging, FleetProfile};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, say};
+use crate::sandbox::{self, Files};
+
+mod pass;
+mod report;
+
+/// Bytes that are read at once of each of many files.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Runs the command.
+///
+/// # Errors
+/// When an input cannot be read, or the output cannot be written.
+pub fn run(args: &Fleet) -> Result<Exit, Failure> {
+    match &args.command {
+        FleetCommand::Report(args) => report::run(args),
+        FleetCommand::Profile(args) => profile(args),
+        FleetCommand::Merge(args) => merge(args),
+    }
+}
+
+fn profile(args: &FleetProfile) -> Result<Exit, Failure> {
+    let mut sources = sources(&args.sources, &[&args.output])?;
+    if let Some(shard) = &args.shard {
+        sources.found.retain(|source| shard.takes(&source.name));
+    }
+    let questions = Questions {
+        grids: args.input.grids(),
+        ..Questions::default()
+    };
+    let mut writer = NewFleet::begin(&args.output)?;
+    let settings = questions.settings();
+    let end = pass::run(
+        &sources.found,
+        &settings,
+        args.input.skip_bad,
+        &mut |host| writer.add(host),
+    )?;
+    writer.commit()?;
+    Ok(end.exit())
+}
+
+fn merge(args: &FleetMerging) -> Result<Exit, Failure> {
+    output::may_write(&args.files, &[&args.output])?;
+    sandbox::enter(&Files {
+        inputs: args.files.clone(),
+        outputs: vec![args.output.clone()],
+    })?;
+    let mut files = open_all(&args.files)?;
+    let mut writer = NewFleet::begin(&args.output)?;
+    let mut end = pass::PassEnd::default();
+    while let Some(host) = next_host(&mut files)? {
+        end.count(&host);
+        writer.add(host)?;
+    }
+    writer.commit()?;
+    Ok(end.exit())
+}
+
+/// The inputs below the sources, after all other rights are given up.
+fn sources(roots: &[PathBuf], outputs: &[&Path]) -> Result<Sources, Failure> {
+    let sources = find_sources(roots).map_err(|error| match error {
+        SourceError::Missing { .. } => Failure::missing(error.to_string()),
+        SourceError::List { .. } => Failure::failed(&error),
+        SourceError::Nested { .. } => Failure::usage(error.to_string()),
+        SourceError::Twice { .. } => Failure::usage(error.to_string())
+            .with_help("pass the folder that contains both: names are relative to it then"),
+    })?;
+    let files = sources.found.iter().flat_map(|source| {
+        let piece = &source.piece;
+        match piece.files.is_empty() {
+            true => std::slice::from_ref(&piece.path),
+            false => &piece.files[..],
+        }
+    });
+    let files: Vec<PathBuf> = files.cloned().collect();
+    output::may_write(&files, outputs)?;
+    let folders = roots.iter().filter(|root| root.is_dir()).cloned();
+    let single = files.into_iter().filter(|file| {
+        !roots
+            .iter()
+            .any(|root| root.is_dir() && file.starts_with(root))
+    });
+    sandbox::enter(&Files {
+        inputs: folders.chain(single).collect(),
+        outputs: outputs.iter().map(|path| path.to_path_buf()).collect(),
+    })?;
+    for path in &sources.passed_over {
+        let path = path.display();
+        say(&format!(
+            "plumb: {path} is not read: it is neither a file nor a folder, or a link to a folder"
+        ));
+    }
+    Ok(sources)
+}
+
+/// Whether a path is a fleet file. One that cannot be read is none; the error comes when it is read as a source.
+fn is_fleet(path: &Path) -> bool {
+    let mut head = [0; MAGIC.len()];
+    let is_file = path.is_file();
+    is_file
+        && File::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
+        && is_fleet_file(&head)
+}
+
+type FleetFiles = FleetMerge<BufReader<File>>;
+
+fn open_all(paths: &[PathBuf]) -> Result<FleetFiles, Failure> {
+    // All shards are open at once, and there may be more of them than a process may open by default.
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    let open = |path: &PathBuf| {
+        let name = path.display().to_string();
+        let opened = File::open(path).map_err(|source| {
+            let path = name.clone();
+            Failure::failed(&plumb_trace::Error::Open { path, source })
+        })?;
+        let reader = FleetReader::new(BufReader::with_capacity(BUFFER_BYTES, opened))
+            .map_err(|error| Failure::failed(&error).at(&name))?;
+        Ok((name, reader))
+    };
+    let files = paths
+        .iter()
+        .map(open)
+        .collect::<Result<Vec<_>, Failure>>()?;
+    Ok(FleetMerge::new(files))
+}
+
+fn next_host(files: &mut FleetFiles) -> Result<Option<HostIo>, Failure> {
+    files.next_host().map_err(|error| {
+        let failure = Failure::failed(&error);
+        match error {
+            MergeError::File { .. } => failure,
+            MergeError::Changed { .. } | MergeError::Overlap { .. } => failure.with_help(
+                "profile the inputs again with one SOURCE and one set of options, in one pass or in shards of one number",
+            ),
+        }
+    })
+}
+
+/// A fleet file in the making. It gets its name when it is whole: a kill leaves none under that name.
+struct NewFleet {
+    path: String,
+    writer: FleetWriter<Output>,
+}
+
+impl NewFleet {
+    fn begin(path: &Path) -> Result<NewFleet, Failure> {
+        let output = Output::create(path).map_err(|error| Failure::failed(&error))?;
+        let path = output.path();
+        let writer = FleetWriter::new(output).map_err(|error| Failure::failed(&error).at(&path))?;
+        Ok(NewFleet { path, writer })
+    }
+
+    fn add(&mut self, host: HostIo) -> Result<(), Failure> {
+        let added = self.writer.add(host);
+        added.map_err(|error| Failure::failed(&error).at(&self.path))
+    }
+
+    fn commit(self) -> Result<(), Failure> {
+        let finished = self.writer.finish();
+        let output = finished.map_err(|error| Failure::failed(&error).at(&self.path))?;
+        output.commit().map_err(|error| Failure::failed(&error))?;
+        output::note_written(&self.path);
+        Ok(())
+    }
+}
+
+/// `3 inputs could not be read`.
+fn say_unread(unread: u64) {
+    say(&format!(
+        "plumb: {} could not be read",
+        plural(unread, "input")
+    ));
+}

@@ -1,0 +1,139 @@
+//! One pass over the inputs of a fleet, host by host: each input is profiled by itself, several at a time, and only the profiles of the
+//! present host are in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plumb_fleet::{HostIo, Source};
+use plumb_profile::{ProfileSet, Settings};
+
+use super::say_unread;
+use crate::collect::profile_alone;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::say;
+use crate::side_by_side;
+use crate::status::{Meter, count_of};
+
+/// Inputs for each processor between two waits for the slowest one. Their profiles are in memory together: up to 16 MB for a device.
+const BATCH: usize = 4;
+
+/// Inputs that are not, or not whole, in the result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PassEnd {
+    /// Inputs that could not be read.
+    pub unread: u64,
+    /// Inputs that could be read only in part.
+    pub partial: u64,
+}
+
+impl PassEnd {
+    /// Adds a host.
+    pub fn count(&mut self, host: &HostIo) {
+        self.unread += host.facts.unread.len() as u64;
+        self.partial += host.facts.partial.len() as u64;
+    }
+
+    /// The end of a command that only writes.
+    #[must_use]
+    pub fn exit(self) -> Exit {
+        if self.unread + self.partial > 0 {
+            Exit::Unknown
+        } else {
+            Exit::Clean
+        }
+    }
+}
+
+/// Profiles the inputs, which are in the order of their hosts, and passes each host on.
+///
+/// # Errors
+/// When an input cannot be read, unless those are skipped, and when `take` fails.
+pub fn run(
+    sources: &[Source],
+    settings: &Settings,
+    skips_bad: bool,
+    take: &mut dyn FnMut(HostIo) -> Result<(), Failure>,
+) -> Result<PassEnd, Failure> {
+    let done = Arc::new(AtomicU64::new(0));
+    let meter = {
+        let (done, all) = (Arc::clone(&done), sources.len() as u64);
+        Meter::start(move |elapsed| count_of(done.load(Ordering::Relaxed), all, "inputs", elapsed))
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut end = PassEnd::default();
+    let mut present: Option<HostIo> = None;
+    let mut pass_on = |host: HostIo| {
+        end.count(&host);
+        take(host)
+    };
+    for batch in sources.chunks(BATCH * processors) {
+        let read = side_by_side::each(batch, |source| {
+            let read = profile_alone(&source.piece, settings);
+            done.fetch_add(1, Ordering::Relaxed);
+            read
+        });
+        let mut failures = Vec::new();
+        for (source, read) in batch.iter().zip(read) {
+            if present
+                .as_ref()
+                .is_some_and(|host| host.facts.host != source.host)
+                && let Some(host) = present.take()
+            {
+                pass_on(host)?;
+            }
+            let host = present.get_or_insert_with(|| HostIo::new(&source.host));
+            match read {
+                Ok((profiles, is_whole)) => host.absorb(one(source, profiles, is_whole)?),
+                Err(failure) if skips_bad => {
+                    say(&format!(
+                        "plumb: skipped: {}",
+                        named(failure, source).text("")
+                    ));
+                    host.facts.unread.insert(source.name.clone());
+                }
+                Err(failure) => failures.push(named(failure, source)),
+            }
+        }
+        if let Some(first) = Failure::first_of(failures) {
+            return Err(first);
+        }
+    }
+    present.map_or(Ok(()), &mut pass_on)?;
+    drop(meter);
+    if end.unread > 0 {
+        say_unread(end.unread);
+    }
+    Ok(end)
+}
+
+/// The I/O of an input.
+fn one(source: &Source, profiles: ProfileSet, is_whole: bool) -> Result<HostIo, Failure> {
+    let piece = &source.piece;
+    let paths = match piece.files.is_empty() {
+        true => std::slice::from_ref(&piece.path),
+        false => &piece.files[..],
+    };
+    let len_bytes = paths
+        .iter()
+        .filter_map(|path| std::fs::metadata(path).ok())
+        .map(|found| found.len())
+        .sum();
+    if !is_whole {
+        say(&format!(
+            "plumb: {}: read only in part",
+            piece.path.display()
+        ));
+    }
+    HostIo::of_input(&source.host, &source.name, len_bytes, is_whole, profiles)
+        .map_err(|error| Failure::failed(&error))
+}
+
+/// The failure with the path of the input, if it does not have it.
+fn named(failure: Failure, source: &Source) -> Failure {
+    let path = source.piece.path.display().to_string();
+    match failure.text("").contains(&path) {
+        true => failure,
+        false => failure.at(&path),
+    }
+}
