@@ -1015,13 +1015,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fleet__subcmd__report)
-            opts="-h -V --grid --skip-bad --top --json --fail-on --color --help --version"
+            opts="-h -V --grid --skip-bad --state --top --json --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --grid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

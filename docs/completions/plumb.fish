@@ -278,6 +278,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_s
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "profile" -d 'Profile the recordings of many hosts into one file'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "merge" -d 'Merge fleet files into one; a file that is given twice changes nothing'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l state -d 'Keep the profiles in this fleet file, and read only inputs that it does not have yet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l top -d 'Devices that a ranking lists' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'

@@ -241,6 +241,28 @@ impl<R: Read> FleetReader<R> {
     /// # Errors
     /// As [`FleetReader::peek`].
     pub fn take(&mut self) -> Result<Option<HostIo>, FleetError> {
+        let Some((facts, packed)) = self.record()? else {
+            return Ok(None);
+        };
+        let host = facts.host.clone();
+        let saved =
+            codec::decode(&packed).map_err(|source| FleetError::Profiles { host, source })?;
+        Ok(Some(HostIo {
+            facts,
+            profiles: saved.profiles,
+        }))
+    }
+
+    /// The facts of the next host, whose profiles are checked and not unpacked; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`FleetReader::peek`].
+    pub fn take_facts(&mut self) -> Result<Option<HostFacts>, FleetError> {
+        Ok(self.record()?.map(|(facts, _)| facts))
+    }
+
+    /// The next record, with its profiles as they are.
+    fn record(&mut self) -> Result<Option<(HostFacts, Vec<u8>)>, FleetError> {
         self.peek()?;
         let Some(pending) = self.pending.take() else {
             return Ok(None);
@@ -248,15 +270,9 @@ impl<R: Read> FleetReader<R> {
         let offset = pending.offset;
         let packed = self.exactly(u64::from(pending.packed_len), offset)?;
         self.verify(check_of(pending.check, &[&packed]), offset)?;
-        let host = pending.facts.host.clone();
-        let saved =
-            codec::decode(&packed).map_err(|source| FleetError::Profiles { host, source })?;
         self.hosts += 1;
         self.last = Some(pending.facts.host.clone());
-        Ok(Some(HostIo {
-            facts: pending.facts,
-            profiles: saved.profiles,
-        }))
+        Ok(Some((pending.facts, packed)))
     }
 
     fn read_facts(&mut self) -> Result<(), FleetError> {

@@ -21,6 +21,7 @@ use crate::sandbox::{self, Files};
 
 mod pass;
 mod report;
+mod state;
 
 /// Bytes that are read at once of each of many files.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -84,13 +85,7 @@ fn sources(roots: &[PathBuf], outputs: &[&Path]) -> Result<Sources, Failure> {
         SourceError::Twice { .. } => Failure::usage(error.to_string())
             .with_help("pass the folder that contains both: names are relative to it then"),
     })?;
-    let files = sources.found.iter().flat_map(|source| {
-        let piece = &source.piece;
-        match piece.files.is_empty() {
-            true => std::slice::from_ref(&piece.path),
-            false => &piece.files[..],
-        }
-    });
+    let files = sources.found.iter().flat_map(pass::files_of);
     let files: Vec<PathBuf> = files.cloned().collect();
     output::may_write(&files, outputs)?;
     let folders = roots.iter().filter(|root| root.is_dir()).cloned();

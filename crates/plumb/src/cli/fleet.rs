@@ -60,6 +60,9 @@ pub struct FleetReport {
     pub sources: Vec<PathBuf>,
     #[command(flatten)]
     pub input: FleetInput,
+    /// Keep the profiles in this fleet file, and read only inputs that it does not have yet
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
     /// Devices that a ranking lists
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,

@@ -363,8 +363,8 @@ const MANUALS: &[Manual] = &[
         path: &["fleet", "report"],
         examples: &[
             (
-                "plumb fleet report /srv/recordings",
-                "Rank the disks of all hosts",
+                "plumb fleet report /srv/recordings --state /srv/plumb.fleet",
+                "Rank the disks of all hosts, and read only new recordings the next time",
             ),
             (
                 "plumb fleet report all.fleet --grid 8k --json",

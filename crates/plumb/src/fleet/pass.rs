@@ -1,6 +1,7 @@
 //! One pass over the inputs of a fleet, host by host: each input is profiled by itself, several at a time, and only the profiles of the
 //! present host are in memory.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -109,24 +110,30 @@ pub fn run(
 
 /// The I/O of an input.
 fn one(source: &Source, profiles: ProfileSet, is_whole: bool) -> Result<HostIo, Failure> {
-    let piece = &source.piece;
-    let paths = match piece.files.is_empty() {
-        true => std::slice::from_ref(&piece.path),
-        false => &piece.files[..],
-    };
-    let len_bytes = paths
-        .iter()
-        .filter_map(|path| std::fs::metadata(path).ok())
-        .map(|found| found.len())
-        .sum();
     if !is_whole {
         say(&format!(
             "plumb: {}: read only in part",
-            piece.path.display()
+            source.piece.path.display()
         ));
     }
+    let len_bytes = len_bytes(source);
     HostIo::of_input(&source.host, &source.name, len_bytes, is_whole, profiles)
         .map_err(|error| Failure::failed(&error))
+}
+
+/// The length of the files of an input; 0 for files that are not there.
+pub fn len_bytes(source: &Source) -> u64 {
+    let found = files_of(source).iter().map(std::fs::metadata);
+    found.flatten().map(|found| found.len()).sum()
+}
+
+/// The files of an input.
+pub fn files_of(source: &Source) -> &[PathBuf] {
+    let piece = &source.piece;
+    match piece.files.is_empty() {
+        true => std::slice::from_ref(&piece.path),
+        false => &piece.files,
+    }
 }
 
 /// The failure with the path of the input, if it does not have it.

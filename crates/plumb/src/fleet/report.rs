@@ -1,6 +1,7 @@
 //! `plumb fleet report`: judges each device of each host as `plumb analyze` does, and ranks them.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use plumb_diagnose::analysis::GridFit;
 use plumb_diagnose::{Analysis, GridSource, Questions, analyze, diagnose};
@@ -14,6 +15,7 @@ use plumb_profile::profile::Losses;
 use plumb_report::fleet::{self, FleetAnswer, FleetUnknown, RankedDevice};
 use plumb_report::verdict::{Outcome, WhyUnknown};
 
+use super::state::FleetState;
 use super::{is_fleet, next_host, open_all, pass, sources};
 use crate::cli::FleetReport;
 use crate::exit::Exit;
@@ -32,32 +34,25 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
     };
     let mut answer = FleetAnswer::default();
     let fleet_files = args.sources.iter().filter(|path| is_fleet(path)).count();
-    if fleet_files == args.sources.len() {
+    let mut judge = |host: &HostIo| judge(host, &questions, args.top, &mut answer);
+    if fleet_files > 0 && (fleet_files < args.sources.len() || args.state.is_some()) {
+        return Err(Failure::usage(
+            "found fleet files as SOURCE, expected nothing but fleet files, and no --state",
+        )
+        .with_help(
+            "profile recordings with `plumb fleet profile`, and report on all fleet files",
+        ));
+    } else if fleet_files > 0 {
         sandbox::enter(&Files {
             inputs: args.sources.clone(),
             outputs: Vec::new(),
         })?;
         let mut files = open_all(&args.sources)?;
         while let Some(host) = next_host(&mut files)? {
-            judge(&host, &questions, args.top, &mut answer);
+            judge(&host);
         }
-    } else if fleet_files > 0 {
-        return Err(
-            Failure::usage("found fleet files and recordings, expected one of both").with_help(
-                "profile the recordings with `plumb fleet profile`, and report on all fleet files",
-            ),
-        );
     } else {
-        let sources = sources(&args.sources, &[])?;
-        pass::run(
-            &sources.found,
-            &questions.settings(),
-            args.input.skip_bad,
-            &mut |host| {
-                judge(&host, &questions, args.top, &mut answer);
-                Ok(())
-            },
-        )?;
+        read(args, &questions, &mut judge)?;
     }
     answer.settle();
     let outcome = outcome(args, &answer);
@@ -69,6 +64,29 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
     };
     output::print(&shown)?;
     Ok(outcome.into())
+}
+
+/// Passes on the hosts of recordings, and of the state if there is one.
+fn read(
+    args: &FleetReport,
+    questions: &Questions,
+    judge: &mut dyn FnMut(&HostIo),
+) -> Result<(), Failure> {
+    let outputs: Vec<&Path> = args.state.iter().map(PathBuf::as_path).collect();
+    let mut found = sources(&args.sources, &outputs)?.found;
+    let mut state = match &args.state {
+        Some(path) => Some(FleetState::open(path, &mut found)?),
+        None => None,
+    };
+    let settings = questions.settings();
+    pass::run(&found, &settings, args.input.skip_bad, &mut |host| {
+        match &mut state {
+            Some(state) => state.add(host, judge)?,
+            None => judge(&host),
+        }
+        Ok(())
+    })?;
+    state.map_or(Ok(()), |state| state.finish(judge))
 }
 
 fn outcome(args: &FleetReport, answer: &FleetAnswer) -> Outcome {

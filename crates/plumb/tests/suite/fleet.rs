@@ -236,7 +236,7 @@ fn commands_that_cannot_be() {
         inside.as_os_str(),
     ])
     .ends(2)
-    .complains("found fleet files and recordings");
+    .complains("expected nothing but fleet files");
     let twice = folder.path("twice");
     fs::create_dir_all(&twice).expect("room");
     fs::copy(&inside, twice.join("0.csv")).expect("room");
@@ -385,6 +385,57 @@ fn a_figure_without_detail_is_a_range() {
     let document = report(&folder.path("in"), "--grid 16k --json").json();
     let rate = &device(&document, "by_waste", "db").expect("ranked")["per_second"];
     assert_eq!(rate.as_f64(), Some(truth));
+}
+
+/// The next report reads only new inputs: those that are known are replaced by bytes of the same length that are no trace.
+#[test]
+fn a_state_keeps_the_inputs_that_were_read() {
+    let folder = Folder::new("fleet-state");
+    let (root, state, whole) = (
+        generated(&folder, 6),
+        folder.path("state"),
+        folder.path("whole"),
+    );
+    profile(&root, &whole, "").ends(0);
+    let flags = format!("--json --state {}", state.display());
+    let later = [
+        "day=0/host=db2/1.csv",
+        "day=1/host=db5/0.csv",
+        "day=0/host=db0/2.csv",
+    ];
+    let aside = later.map(|name| (root.join(name), folder.path(&name.replace('/', "-"))));
+    for (from, to) in &aside {
+        fs::rename(from, to).expect("room");
+    }
+    fs::rename(root.join("day=1/host=db3"), folder.path("db3")).expect("room");
+    report(&root, &flags).ends(3);
+    for day in ["day=0", "day=1"] {
+        for host in fs::read_dir(root.join(day)).expect("hosts").flatten() {
+            for file in fs::read_dir(host.path()).expect("files").flatten() {
+                let len = file.metadata().expect("a file").len();
+                fs::write(file.path(), vec![0; len as usize]).expect("room");
+            }
+        }
+    }
+    for (from, to) in &aside {
+        fs::rename(to, from).expect("room");
+    }
+    fs::rename(folder.path("db3"), root.join("day=1/host=db3")).expect("room");
+    let result = |ran: &Ran| ran.json()["result"].clone();
+    let known = result(report(&root, &flags).ends(3));
+    assert!(read(&state) == read(&whole));
+    assert_eq!(known, result(report(&whole, "--json").ends(3)));
+    // Nothing is new, and the answer is the same.
+    assert_eq!(known, result(report(&root, &flags).ends(3)));
+    assert!(read(&state) == read(&whole));
+    // A recording that goes on is not what the sums hold.
+    let grown = fs::OpenOptions::new().append(true).open(&aside[0].0);
+    grown.expect("a file").write_all(b"x").expect("room");
+    report(&root, &flags)
+        .ends(5)
+        .complains("has another length");
+    assert!(read(&state) == read(&whole));
+    report(&state, &flags).ends(2);
 }
 
 #[test]
