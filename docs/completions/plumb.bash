@@ -67,6 +67,9 @@ _plumb() {
             plumb,replay)
                 cmd="plumb__subcmd__replay"
                 ;;
+            plumb,serve)
+                cmd="plumb__subcmd__serve"
+                ;;
             plumb,version)
                 cmd="plumb__subcmd__version"
                 ;;
@@ -173,7 +176,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch agent history fleet probe bench replay plan fix help explain version generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch agent history serve fleet probe bench replay plan fix help explain version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1095,13 +1098,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__backup)
-            opts="-h -V --state-dir --help --version"
+            opts="-h -V --state-dir --config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1161,13 +1168,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__estimate)
-            opts="-h -V --state-dir --json --help --version"
+            opts="-h -V --state-dir --config --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1231,13 +1242,21 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__import)
-            opts="-h -V --state-dir --help --version"
+            opts="-h -V --as --state-dir --config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1267,7 +1286,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__prune)
-            opts="-h -V --keep --state-dir --help --version"
+            opts="-h -V --keep --state-dir --config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1278,6 +1297,10 @@ _plumb() {
                     return 0
                     ;;
                 --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1325,13 +1348,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__verify)
-            opts="-h -V --state-dir --json --help --version"
+            opts="-h -V --state-dir --config --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1910,6 +1937,28 @@ _plumb() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        plumb__subcmd__serve)
+            opts="-h -V --state-dir --listen --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         plumb__subcmd__version)
             opts="-v -h -V --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2006,7 +2055,7 @@ _plumb_with_names() {
     [[ $cur == -* || $cur == */* || $prev == --* ]] && return
     case "$command" in
         help)
-            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch agent history fleet probe bench replay plan fix help explain version" -- "$cur"))
+            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch agent history serve fleet probe bench replay plan fix help explain version" -- "$cur"))
             ;;
         "diagnose"|"check"|"record"|"watch"|"probe"|"bench"|"replay"|"plan partition"|"plan filesystem"|"fix relabel"|"fix undo"|"fix backup-label"|"fix move")
             for device in /sys/class/block/*; do

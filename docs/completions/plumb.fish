@@ -35,6 +35,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Record ever
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show the I/O of the disks live: misalignment, latency, senders'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "agent" -d 'Count the I/O of all disks all the time, into a history'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "history" -d 'Print, check or copy the history of the disks'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "serve" -d 'Serve a history over HTTP to programs on this host (read-only)'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fleet" -d 'Profile and rank the disks of many hosts'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "probe" -d 'Measure the block grid of a device and the cost of misaligned I/O'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files and measure their speed'
@@ -66,7 +67,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l json -d 'Print 
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l chunk -d 'Chunk of a stripe: shows the I/O that it splits' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l members -d 'Members of that stripe: shows the load of each' -r
@@ -129,7 +130,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l full -d 'With --js
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and its name after the change; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid to judge the I/O by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l layer -d 'Layer of a trace: vfs, bio or request; when not given the lowest present' -r
@@ -221,23 +222,23 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen
 complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show senders findings changes export import dump backup prune verify estimate" -f -a "prune" -d 'Delete windows that are older than a time; the agent must not run'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show senders findings changes export import dump backup prune verify estimate" -f -a "verify" -d 'Read all records and check them'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show senders findings changes export import dump backup prune verify estimate" -f -a "estimate" -d 'Print the size of the history, and the time that it will cover'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from senders" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s V -l version -d 'Print version'
@@ -246,35 +247,45 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 json\t'One JSON document'
 parquet\t'Parquet, a row for each window'"
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s o -l output -d 'File for the output (default: standard output; Parquet needs a file, or - for standard output)' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l state-dir -d 'Folder of the history; it is made if it is missing' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l as -d 'WWN, UUID or serial number of the device (default: that of the device with the name of the profile at its time, else the name)' -r
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l last -d 'The last TIME of all devices: 15m, 2h, 7d' -r
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s o -l output -d 'File for the profiles; plumb analyze, compare and check read it' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l keep -d 'Keep this time before now, in hours or days: 12h, 90d' -r
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l state-dir -d 'Folder of the history (default: state_dir of the configuration, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l config -d 'Configuration of the agent with the bounds of the history (default: /etc/plumb/agent.toml if it is there)' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -l listen -d 'Loopback address to listen at; port 0 is any free port' -r
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "report" -d 'Rank the disks of all hosts by wasted I/O and by lost time, and count the findings'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "report" -d 'Rank the disks of all hosts by wasted I/O and by lost time'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "profile" -d 'Profile the recordings of many hosts into one file'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "merge" -d 'Merge fleet files into one; a file that is given twice changes nothing'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -606,7 +617,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -a "(__fish_plumb_devices)" -d 'Device'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -a "(__fish_plumb_devices)" -d 'Device'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -a "(__fish_plumb_devices)" -d 'Device'
-complete -c plumb -n "__fish_plumb_using_subcommand help" -f -a "diagnose analyze check compare convert record watch agent history fleet probe bench replay plan fix help explain version"
+complete -c plumb -n "__fish_plumb_using_subcommand help" -f -a "diagnose analyze check compare convert record watch agent history serve fleet probe bench replay plan fix help explain version"
 complete -c plumb -n "__fish_plumb_using_subcommand explain" -f -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misfit-rose latency-grew sizes-changed misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misfit-rose latency-grew sizes-changed misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misfit-rose latency-grew sizes-changed misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"

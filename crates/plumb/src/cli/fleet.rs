@@ -25,7 +25,7 @@ pub struct Fleet {
 /// The commands of `plumb fleet`.
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
-    /// Rank the disks of all hosts by wasted I/O and by lost time, and count the findings
+    /// Rank the disks of all hosts by wasted I/O and by lost time
     Report(FleetReport),
     /// Profile the recordings of many hosts into one file
     Profile(FleetProfile),

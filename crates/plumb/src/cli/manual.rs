@@ -882,7 +882,7 @@ fn with_usual_flags(command: Command, manual: &Manual) -> Command {
 /// The help of the program: commands by group. It fits a terminal of 24 lines.
 fn template(command: &Command) -> String {
     let mut text =
-        "{about}\n\nUsage: plumb COMMAND [OPTIONS]; plumb help COMMAND shows the options.\n"
+        "{about}\nUsage: plumb COMMAND [OPTIONS]; plumb help COMMAND shows the options.\n"
             .to_owned();
     for (group, names) in GROUPS {
         text += &format!("\n{group}:");
