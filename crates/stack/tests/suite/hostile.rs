@@ -204,7 +204,7 @@ fn check_long(what: &str, text: &str, mib: usize) {
 
 /// A test that takes minutes for the full length; `make soak` runs it.
 #[test]
-#[ignore = "two minutes"]
+#[ignore = "two minutes: make soak"]
 fn time_grows_with_a_text_of_ten_mebibytes() {
     check_long_texts(10);
 }
