@@ -1,6 +1,8 @@
 //! Findings as intervals: the time at which each appeared, last changed, and went.
 
-use rusqlite::{Connection, params};
+use std::ops::ControlFlow;
+
+use rusqlite::{Connection, OptionalExtension, params};
 
 /// Findings that went which a store keeps: a device near a limit could otherwise fill it.
 const GONE_MAX: u32 = 10_000;
@@ -96,23 +98,38 @@ pub(crate) fn delete_aged(connection: &Connection, keep_from_ns: i64) -> rusqlit
         .map(|_| ())
 }
 
-/// All findings, in the order in which they appeared.
-pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Vec<FindingInterval>> {
+/// Reads one finding after the other, in the order in which they appeared, until `take` breaks.
+pub(crate) fn read_each(
+    connection: &Connection,
+    mut take: impl FnMut(FindingInterval) -> ControlFlow<()>,
+) -> rusqlite::Result<()> {
+    // A sort of whole rows would hold the facts of all.
+    let mut ids = connection.prepare("SELECT id FROM finding ORDER BY appeared_ns, id")?;
+    let ids = ids.query_map([], |row| row.get(0))?;
+    let ids: Vec<i64> = ids.collect::<rusqlite::Result<_>>()?;
     let mut statement = connection.prepare(
-        "SELECT rule, target, severity, facts, appeared_ns, changed_ns, went_ns FROM finding ORDER BY appeared_ns, id",
+        "SELECT rule, target, severity, facts, appeared_ns, changed_ns, went_ns FROM finding WHERE id = ?",
     )?;
-    let rows = statement.query_map([], |row| {
-        Ok(FindingInterval {
-            key: FindingKey {
-                rule: row.get(0)?,
-                place: row.get(1)?,
-            },
-            severity: row.get(2)?,
-            facts: row.get(3)?,
-            appeared_ns: row.get(4)?,
-            changed_ns: row.get(5)?,
-            went_ns: row.get(6)?,
-        })
-    })?;
-    rows.collect()
+    for id in ids {
+        let finding = statement.query_row([id], |row| {
+            Ok(FindingInterval {
+                key: FindingKey {
+                    rule: row.get(0)?,
+                    place: row.get(1)?,
+                },
+                severity: row.get(2)?,
+                facts: row.get(3)?,
+                appeared_ns: row.get(4)?,
+                changed_ns: row.get(5)?,
+                went_ns: row.get(6)?,
+            })
+        });
+        // An agent may delete it meanwhile.
+        if let Some(finding) = finding.optional()?
+            && take(finding).is_break()
+        {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Questions to a store. A reader never writes and needs no lock: the agent may run.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use plumb_profile::Profile;
@@ -113,39 +114,54 @@ impl Reader {
     /// # Errors
     /// If a file cannot be read.
     pub fn series(&self) -> Result<Vec<SeriesFacts>, HistoryError> {
+        let mut all = self.names()?;
+        self.find_spans(&mut all)?;
+        Ok(all)
+    }
+
+    /// All devices without their spans, which take a search in each tier.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn names(&self) -> Result<Vec<SeriesFacts>, HistoryError> {
         let mut list = Vec::new();
         for database in self.history.iter().chain(&self.recent) {
             if list.is_empty() {
                 list = read_series(database)?;
             }
         }
-        let open = self.windows_not_over()?;
-        let facts = list.into_iter().map(|stored| {
-            let mut span: Option<Span> = None;
-            let mut widen = |window: Window| {
-                let of_window = window.span();
-                let known = span.unwrap_or(of_window);
-                span = Some(Span {
-                    from_ns: known.from_ns.min(of_window.from_ns),
-                    to_ns: known.to_ns.max(of_window.to_ns),
-                });
-            };
-            for tier in Tier::ALL {
-                self.ends_of(tier, stored.number)?
-                    .into_iter()
-                    .for_each(&mut widen);
-            }
-            let mine = open.iter().filter(|(number, _)| *number == stored.number);
-            mine.for_each(|(_, window)| widen(*window));
-            Ok(SeriesFacts {
-                number: stored.number,
-                identity: stored.identity,
-                layer: stored.layer,
-                names: stored.names,
-                span,
-            })
+        let facts = list.into_iter().map(|stored| SeriesFacts {
+            number: stored.number,
+            identity: stored.identity,
+            layer: stored.layer,
+            names: stored.names,
+            span: None,
         });
-        facts.collect()
+        Ok(facts.collect())
+    }
+
+    /// Finds the spans of these devices.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn find_spans(&self, series: &mut [SeriesFacts]) -> Result<(), HistoryError> {
+        let open = self.windows_not_over()?;
+        for one in series {
+            let mut windows = Vec::new();
+            for tier in Tier::ALL {
+                windows.extend(self.ends_of(tier, one.number)?);
+            }
+            let mine = open.iter().filter(|(number, _)| *number == one.number);
+            windows.extend(mine.map(|(_, window)| *window));
+            one.span = windows
+                .into_iter()
+                .map(Window::span)
+                .reduce(|known, next| Span {
+                    from_ns: known.from_ns.min(next.from_ns),
+                    to_ns: known.to_ns.max(next.to_ns),
+                });
+        }
+        Ok(())
     }
 
     /// All findings, in the order in which they appeared.
@@ -153,10 +169,26 @@ impl Reader {
     /// # Errors
     /// If the file cannot be read.
     pub fn findings(&self) -> Result<Vec<FindingInterval>, HistoryError> {
+        let mut all = Vec::new();
+        self.each_finding(|finding| {
+            all.push(finding);
+            ControlFlow::Continue(())
+        })?;
+        Ok(all)
+    }
+
+    /// Reads one finding after the other, in the order in which they appeared, until `take` breaks.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn each_finding(
+        &self,
+        take: impl FnMut(FindingInterval) -> ControlFlow<()>,
+    ) -> Result<(), HistoryError> {
         let Some(database) = &self.history else {
-            return Ok(Vec::new());
+            return Ok(());
         };
-        finding::read(&database.connection)
+        finding::read_each(&database.connection, take)
             .map_err(|source| database.failed("read the findings", source))
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -212,10 +213,16 @@ impl Writer {
     /// # Errors
     /// If they cannot be read.
     pub fn present_findings(&self) -> Result<Vec<FindingInterval>, HistoryError> {
-        let mut all = finding::read(&self.history.connection)
+        let mut present = Vec::new();
+        let take = |finding: FindingInterval| {
+            if finding.went_ns.is_none() {
+                present.push(finding);
+            }
+            ControlFlow::Continue(())
+        };
+        finding::read_each(&self.history.connection, take)
             .map_err(|source| self.history.failed("read the findings", source))?;
-        all.retain(|one| one.went_ns.is_none());
-        Ok(all)
+        Ok(present)
     }
 
     /// Notes a step of a finding. The next checkpoint stores it.

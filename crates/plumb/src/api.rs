@@ -15,7 +15,7 @@ use crate::agent::survey;
 use crate::failure::Failure;
 use crate::history::senders::senders_in;
 use crate::history::span::{self, time_words};
-use crate::history::{course_in, findings_in, list, tier_for};
+use crate::history::{FindingPage, course_in, findings_in, list, tier_for};
 use crate::moment::parse_local;
 
 /// Paths that are answered.
@@ -224,8 +224,8 @@ impl Asked<'_> {
         let expected = "a name or an identity of /api/v1/devices";
         let device = self.query.get("device");
         let device = device.ok_or_else(|| bad("device", "", expected))?;
-        let all = self.reader.series()?;
-        let series = span::series_of(&all, device);
+        let all = self.reader.names()?;
+        let mut series = span::series_of(&all, device);
         if series.is_empty() {
             return Err(unknown_device(device, &all));
         }
@@ -236,6 +236,7 @@ impl Asked<'_> {
             );
             return Err(bad("device", device, &expected));
         }
+        self.reader.find_spans(&mut series)?;
         let known = series.iter().filter_map(|one| one.span);
         let known = known.reduce(|one, other| Span {
             from_ns: one.from_ns.min(other.from_ns),
@@ -308,20 +309,25 @@ fn devices(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
 
 fn findings(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
     let (time, skip) = (asked.time()?, asked.skip()?);
-    let all = asked.reader.series()?;
+    let all = asked.reader.names()?;
     let device = asked.query.get("device");
     let series = device.map(|device| span::series_of(&all, device));
     let device = device.zip(series.as_deref());
-    let Some(found) = findings_in(asked.reader, device, time)? else {
+    let page = FindingPage {
+        skip,
+        rows: FINDINGS_MAX,
+        is_late: &|| asked.budget.is_over(),
+    };
+    let Some((found, is_cut)) = findings_in(asked.reader, device, time, &page)? else {
         let device = device.map_or("", |(device, _)| device);
         return Err(unknown_device(device, &all));
     };
-    let end = skip.saturating_add(FINDINGS_MAX);
-    let is_cut = found.len() > end;
-    let found = found.into_iter().skip(skip).take(FINDINGS_MAX).collect();
+    if asked.budget.is_over() {
+        return Err(ApiRefusal::Late);
+    }
     let mut document = document(ApiAnswer::Findings(found), None);
     if is_cut {
-        document.next = asked.behind(end);
+        document.next = asked.behind(skip.saturating_add(FINDINGS_MAX));
     }
     Ok(document)
 }

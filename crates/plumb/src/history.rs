@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
+use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use plumb_geometry::SmallSort;
 use plumb_history::{
-    DeviceIncrement, FindingKey, Glance, GlanceRow, HistoryError, Reader, SeriesFacts, Span, Tier,
-    Window, Writer,
+    DeviceIncrement, FindingInterval, FindingKey, Glance, GlanceRow, HistoryError, Reader,
+    SeriesFacts, Span, Tier, Window, Writer,
 };
 use plumb_model::Finding;
 use plumb_profile::Profile;
@@ -192,16 +193,34 @@ fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
         .map(|span| (span.device.as_str(), all.unwrap_or_default()));
     let time = span.as_ref().map(|span| span.within(span::EVER));
     match (
-        findings_in(&reader, device, time.unwrap_or(span::EVER))?,
+        findings_in(&reader, device, time.unwrap_or(span::EVER), &WHOLE)?,
         series,
     ) {
-        (Some(found), _) => Ok(found),
+        (Some((found, _)), _) => Ok(found),
         (None, Err(unknown)) => Err(unknown),
         (None, Ok(_)) => Ok(Vec::new()),
     }
 }
 
-/// The findings of a time: all of them, or those of a device with these series. `None` if nothing is known of the device.
+/// The rows of an answer with findings.
+pub struct FindingPage<'p> {
+    /// Rows that an earlier answer had.
+    pub skip: usize,
+    /// Most rows.
+    pub rows: usize,
+    /// Whether nobody waits for the answer any more.
+    pub is_late: &'p dyn Fn() -> bool,
+}
+
+/// All rows.
+const WHOLE: FindingPage<'static> = FindingPage {
+    skip: 0,
+    rows: usize::MAX,
+    is_late: &|| false,
+};
+
+/// The findings of a time: all of them, or those of a device with these series; and whether there are more than the page has. `None` if
+/// nothing is known of the device.
 ///
 /// # Errors
 /// When the history cannot be read, or has a finding of a newer version.
@@ -209,7 +228,8 @@ pub fn findings_in(
     reader: &Reader,
     device: Option<(&str, &[SeriesFacts])>,
     time: Span,
-) -> Result<Option<Vec<HistoryFinding>>, Failure> {
+    page: &FindingPage<'_>,
+) -> Result<Option<(Vec<HistoryFinding>, bool)>, Failure> {
     let is_on_device = |key: &FindingKey, finding: Option<&Finding>| {
         let Some((device, series)) = device else {
             return true;
@@ -226,32 +246,56 @@ pub fn findings_in(
     };
     let mut found = Vec::new();
     let mut is_known = device.is_none_or(|(_, series)| !series.is_empty());
-    for interval in reader.findings().map_err(failed)? {
-        // A finding of a newer version is an error only where it is asked for.
+    let mut of_time = 0usize;
+    let mut is_cut = false;
+    let mut fault = None;
+    let take = |interval: FindingInterval| -> ControlFlow<()> {
+        if (page.is_late)() {
+            return ControlFlow::Break(());
+        }
+        // A finding of a newer version is an error only if the answer has it.
         let finding = json::from_slice::<Finding>(interval.facts.as_bytes());
         if !is_on_device(&interval.key, finding.as_ref().ok()) {
-            continue;
+            return ControlFlow::Continue(());
         }
         is_known = true;
         let ends_before = interval.went_ns.is_some_and(|went| went <= time.from_ns);
         if ends_before || interval.appeared_ns >= time.to_ns {
-            continue;
+            return ControlFlow::Continue(());
         }
-        let finding = finding.map_err(|error| {
-            Failure::unknown(format!(
-                "the finding {} of {} is not one that this version knows: {error}",
-                interval.key.rule,
-                time_words(interval.appeared_ns)
-            ))
-        })?;
-        found.push(HistoryFinding::new(
-            finding,
-            time_words(interval.appeared_ns),
-            time_words(interval.changed_ns),
-            interval.went_ns.map(time_words),
-        ));
+        of_time += 1;
+        if of_time <= page.skip {
+            return ControlFlow::Continue(());
+        }
+        if found.len() == page.rows {
+            is_cut = true;
+            return ControlFlow::Break(());
+        }
+        match finding {
+            Ok(finding) => {
+                found.push(HistoryFinding::new(
+                    finding,
+                    time_words(interval.appeared_ns),
+                    time_words(interval.changed_ns),
+                    interval.went_ns.map(time_words),
+                ));
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                fault = Some(Failure::unknown(format!(
+                    "the finding {} of {} is not one that this version knows: {error}",
+                    interval.key.rule,
+                    time_words(interval.appeared_ns)
+                )));
+                ControlFlow::Break(())
+            }
+        }
+    };
+    reader.each_finding(take).map_err(failed)?;
+    match fault {
+        Some(fault) => Err(fault),
+        None => Ok(is_known.then_some((found, is_cut))),
     }
-    Ok(is_known.then_some(found))
 }
 
 /// The I/O of a device in windows of the finest tier that has all of the time and at most `rows` windows in it.

@@ -103,9 +103,11 @@ impl DeviceSpan {
     /// # Errors
     /// When the history has no such device.
     pub fn series(&self, reader: &Reader) -> Result<Vec<SeriesFacts>, Failure> {
-        let all = reader.series().map_err(|error| Failure::failed(&error))?;
-        let found = series_of(&all, &self.device);
+        let failed = |error| Failure::failed(&error);
+        let all = reader.names().map_err(failed)?;
+        let mut found = series_of(&all, &self.device);
         if !found.is_empty() {
+            reader.find_spans(&mut found).map_err(failed)?;
             return Ok(found);
         }
         let names: Vec<&str> = all.iter().map(SeriesFacts::name).collect();
@@ -120,7 +122,7 @@ impl DeviceSpan {
     }
 }
 
-/// The series of a device, by a name or its identity; else those of the paths to it.
+/// The series of a device, by a name or its identity; else those of the paths to it. `all` needs no spans.
 pub fn series_of(all: &[SeriesFacts], device: &str) -> Vec<SeriesFacts> {
     let name = device.trim_start_matches("/dev/");
     let is_it = |series: &&SeriesFacts| {
