@@ -6,7 +6,7 @@
 //! and a weaker finding at the same place leave it as it is: a share near a threshold would otherwise come and go all day. A finding about
 //! the layout goes when a survey that could read its disk no longer has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_capture::Recorder;
 use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose, diagnose_answers};
@@ -190,7 +190,7 @@ impl Judge {
     pub fn end_period(&mut self) -> Vec<Change> {
         let profiles = std::mem::take(&mut self.profiles);
         let from_ns = std::mem::replace(&mut self.from_ns, Recorder::now_ns());
-        let mut changes = Vec::new();
+        let mut changes = self.end_of_renamed();
         for profile in profiles.iter() {
             let mut profile = profile.clone();
             forget_earlier(&mut profile, from_ns);
@@ -257,6 +257,19 @@ impl Judge {
         self.remove_gone(|place| {
             let is_judged = place.on.identity == identity && place.on.layer == profile.layer.word();
             is_judged && !again.contains(place) && finds_nothing(profile, found, place)
+        })
+    }
+
+    /// The findings on identities that no disk has any more: a disk gets the identity of a path when a second path to it appears, and that
+    /// of the disk when one is left. What its I/O show is found again under the new one.
+    fn end_of_renamed(&mut self) -> Vec<Change> {
+        let identities: BTreeSet<String> = self.identities.values().cloned().collect();
+        self.remove_gone(|place| {
+            let before = &place.on.identity;
+            let is_renamed = |now: &String| is_path_of(now, before) || is_path_of(before, now);
+            place.on.layer != LAYOUT
+                && !identities.contains(before)
+                && identities.iter().any(is_renamed)
         })
     }
 
@@ -399,6 +412,30 @@ mod tests {
         changes
             .filter(|(_, rule)| *rule == RuleId::MisalignedIo)
             .collect()
+    }
+
+    /// A second path appears and goes: the finding has the identity of the disk, of a path, and of the disk again, and is there once.
+    #[test]
+    fn a_finding_follows_the_identity_of_its_disk() {
+        let mut judge = Judge::default();
+        let profiles = period("sda", 3000, 512);
+        let mut steps = |identity: &str| -> Vec<(FindingChange, String)> {
+            for profile in profiles.iter() {
+                judge.add(identity, profile);
+            }
+            let changes = judge.end_period().into_iter();
+            let changes = changes.filter(|change| change.finding.rule() == RuleId::MisalignedIo);
+            changes
+                .map(|change| (change.kind, change.identity().to_owned()))
+                .collect()
+        };
+        let one = |kind, identity: &str| (kind, identity.to_owned());
+        use FindingChange::{Appeared, Gone};
+        assert_eq!(steps("naa.1"), [one(Appeared, "naa.1")]);
+        let path = "naa.1/2:0:0:1";
+        assert_eq!(steps(path), [one(Gone, "naa.1"), one(Appeared, path)]);
+        assert_eq!(steps(path), []);
+        assert_eq!(steps("naa.1"), [one(Gone, path), one(Appeared, "naa.1")]);
     }
 
     #[test]
