@@ -53,9 +53,9 @@ pub enum FleetError {
     Damaged {
         /// First byte of the record.
         offset: u64,
-        /// What is there.
+        /// The content of the place.
         found: String,
-        /// What should be.
+        /// The content that a sound file has there.
         expected: &'static str,
     },
     /// The profiles of a host are damaged, or too large.

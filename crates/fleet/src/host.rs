@@ -7,7 +7,7 @@ use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-/// What identifies an input beside its name.
+/// Length and digest: with its name they identify an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InputMark {
     /// Length of its files.

@@ -1,4 +1,4 @@
-//! Fleet files: what is written is read back, and damage at any byte is refused.
+//! Fleet files: a reader gets the hosts that were written, and refuses damage at any byte.
 
 use plumb_fleet::FleetError;
 use plumb_fleet::file::decode;

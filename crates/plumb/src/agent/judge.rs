@@ -261,7 +261,7 @@ impl Judge {
     }
 
     /// The findings on identities that no disk has any more: a disk gets the identity of a path when a second path to it appears, and that
-    /// of the disk when one is left. What its I/O show is found again under the new one.
+    /// of the disk when one is left. The rules find the defect again under the new identity.
     fn end_of_renamed(&mut self) -> Vec<Change> {
         let identities: BTreeSet<String> = self.identities.values().cloned().collect();
         self.remove_gone(|place| {
