@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::loop_device::run;
 use crate::tempdir::{TempDir, temp_dir};
+use crate::wait;
 
 /// How long a server may take to come up, or to go: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -288,8 +289,7 @@ impl Drop for Charging {
                 let _ = Command::new(tool).args(flags).arg(&self.path).status();
             }
         }
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        wait::stop(&mut self.server);
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! It opens the file itself: a file opened by a test is for a moment in every process that its threads start.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+use crate::wait;
 
 /// Ended with the test, well or not.
 #[derive(Debug)]
@@ -26,11 +27,10 @@ impl Opener {
             .stdout(Stdio::piped())
             .spawn()
             .expect("there is a shell");
-        let mut line = String::new();
-        let said = BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line);
+        let said = wait::Lines::of("the shell", child.stdout.take().expect("its output")).next();
         let opener = Opener(child);
         assert!(
-            said.is_ok() && line == "open\n",
+            said.as_deref() == Some("open"),
             "{}: cannot be opened",
             file.display()
         );
@@ -52,9 +52,6 @@ impl Opener {
 
 impl Drop for Opener {
     fn drop(&mut self) {
-        self.0
-            .kill()
-            .and_then(|()| self.0.wait())
-            .expect("it waits for a line");
+        wait::stop(&mut self.0);
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::loop_device::run;
 use crate::tempdir::{TempDir, temp_dir};
+use crate::wait;
 
 /// Time for each of the two to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -185,8 +186,7 @@ impl Logged {
     }
 
     pub(crate) fn end(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        wait::stop(&mut self.child);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Waits of tests. Each has a limit and a name, so that a test that hangs fails and names the event that it waits for.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -69,15 +70,15 @@ pub fn exit(what: &str, limit: Duration, child: &mut Child) -> ExitStatus {
             return status;
         }
         if is_last {
-            kill(child);
+            stop(child);
             panic!("waited {limit:?} in vain for the end of {what}");
         }
         sleep(AGAIN);
     }
 }
 
-/// Kills a process that took too long. An I/O that never ends keeps it: the wait is short.
-fn kill(child: &mut Child) {
+/// Kills a process that may have ended, as a test does that leaves it. An I/O that never ends keeps a process: the wait for its end is short.
+pub fn stop(child: &mut Child) {
     let _ = child.kill();
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(10) && matches!(child.try_wait(), Ok(None)) {
@@ -125,7 +126,7 @@ pub fn output(what: &str, limit: Duration, mut child: Child) -> Output {
             };
         }
         if is_last {
-            kill(&mut child);
+            stop(&mut child);
             let [out, err] = [out, err].map(|pipe| match pipe {
                 Some(pipe) if pipe.is_finished() => pipe.join().unwrap_or_default(),
                 _ => Vec::new(),
@@ -193,6 +194,59 @@ pub fn output_within(limit: Duration, command: &mut Command) -> Output {
     output(&words, limit, child)
 }
 
+/// The lines of a pipe. The wait for each has the limit [`PATIENCE`].
+#[derive(Debug)]
+pub struct Lines {
+    what: String,
+    limit: Duration,
+    read: Receiver<String>,
+}
+
+impl Lines {
+    /// The lines that a pipe still has. A thread reads them, so that its writer never waits.
+    ///
+    /// ```
+    /// use plumb_testkit::wait::Lines;
+    /// let lines: Vec<String> = Lines::of("two lines", "a\nb".as_bytes()).collect();
+    /// assert_eq!(lines, ["a", "b"]);
+    /// ```
+    pub fn of(what: &str, pipe: impl Read + Send + 'static) -> Lines {
+        let (sender, read) = channel();
+        spawn(move || {
+            for line in BufReader::new(pipe).lines() {
+                // Lines that nobody wants are read all the same: the writer finds its pipe open.
+                let _ = sender.send(line.expect("text"));
+            }
+        });
+        Lines {
+            what: what.to_owned(),
+            limit: PATIENCE,
+            read,
+        }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = String;
+
+    /// The next line; none at the end.
+    ///
+    /// # Panics
+    /// If none comes within the limit.
+    fn next(&mut self) -> Option<String> {
+        match self.read.recv_timeout(self.limit) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!(
+                    "waited {PATIENCE:?} in vain for the next line of {}",
+                    self.what
+                )
+            }
+        }
+    }
+}
+
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     spawn(move || {
         let mut bytes = Vec::new();
@@ -255,6 +309,24 @@ mod tests {
             output_within(SHORT, &mut shell("echo begun; exec sleep 100"));
         });
         assert!(said.contains("in vain for the end of \"sh\""), "{said}");
+    }
+
+    #[test]
+    fn line_that_never_comes_is_named() {
+        let mut child = shell("echo begun; exec sleep 100")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut lines = Lines::of("the sleeper", child.stdout.take().expect("a pipe"));
+        assert_eq!(lines.next().as_deref(), Some("begun"));
+        lines.limit = SHORT;
+        let said = message(|| {
+            lines.next();
+        });
+        assert!(said.contains("the next line of the sleeper"), "{said}");
+        stop(&mut child);
+        lines.limit = PATIENCE;
+        assert_eq!(lines.next(), None);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! A watch by trace events leaves nothing behind, however it ends.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -43,10 +42,8 @@ fn child(how: &str) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .expect("the test program again");
-    let said = BufReader::new(child.stdout.as_mut().expect("a pipe")).lines();
-    let attached = said
-        .map_while(Result::ok)
-        .any(|line| line.ends_with("attached"));
+    let mut said = wait::Lines::of("the child", child.stdout.take().expect("a pipe"));
+    let attached = said.any(|line| line.ends_with("attached"));
     assert!(attached, "{how}: the child could not watch");
     child
 }

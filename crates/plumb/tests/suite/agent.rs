@@ -196,8 +196,7 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        plumb_testkit::wait::stop(&mut self.child);
     }
 }
 

@@ -189,8 +189,7 @@ pub struct RunningLoad(pub Child);
 
 impl Drop for RunningLoad {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        plumb_testkit::wait::stop(&mut self.0);
     }
 }
 

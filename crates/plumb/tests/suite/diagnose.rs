@@ -171,20 +171,17 @@ impl Diagnosing {
         let pid = self.0.id().to_string();
         run(Command::new("kill").args(["-INT", &pid]));
         let began = Instant::now();
-        let mut out = String::new();
-        std::io::Read::read_to_string(&mut self.0.stdout.take().expect("its output"), &mut out)
-            .expect("text");
+        let lines = wait::Lines::of("plumb diagnose", self.0.stdout.take().expect("its output"));
+        let out: Vec<String> = lines.collect();
         let code = wait::exit("plumb diagnose", wait::PATIENCE, &mut self.0).code();
         assert!(began.elapsed() < Duration::from_secs(60), "it ended late");
-        (code, out)
+        (code, out.join("\n"))
     }
 }
 
 impl Drop for Diagnosing {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        wait::stop(&mut self.0);
     }
 }
 

@@ -1,7 +1,6 @@
 //! A disk that fails reads: `watch`, `diagnose`, `record` and `analyze` name the operation and count the failures.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -80,22 +79,20 @@ fn watch_and_record_count_failed_reads() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("plumb runs");
-    let mut first = [0];
-    let out = watching.stdout.as_mut().expect("its output");
+    let mut lines = wait::Lines::of("plumb watch", watching.stdout.take().expect("its output"));
     // The programs are loaded when the first interval is over.
-    out.read_exact(&mut first).expect("an interval");
+    lines.next().expect("an interval");
     wait::until("the recording has begun", wait::PATIENCE, || {
         recorded.exists()
     });
     assert_eq!(read_all(disk.path()), 128);
-    let mut text = String::from_utf8(first.to_vec()).expect("text");
-    out.read_to_string(&mut text).expect("text");
+    let lines: Vec<String> = lines.collect();
     assert_eq!(
         wait::exit("the watch", wait::PATIENCE, &mut watching).code(),
         Some(1),
-        "{text}"
+        "{lines:?}"
     );
-    let last = text.lines().last().expect("a line");
+    let last = lines.last().expect("a line");
     let last: Value = serde_json::from_str(last).expect("a document");
     assert_half_failed(&failing(&last["findings"], &disk.name()));
 
@@ -115,6 +112,8 @@ fn watch_and_record_count_failed_reads() {
 struct Both {
     recording: Child,
     watching: Child,
+    /// The documents of the watch.
+    watched: wait::Lines,
 }
 
 impl Both {
@@ -132,28 +131,30 @@ impl Both {
         watch.args(["watch", disk, "--json", "--interval", "1s"]);
         let mut watching = run(&mut watch);
         // The programs are loaded when the first interval is over.
-        let out = watching.stdout.as_mut().expect("its output");
-        out.read_exact(&mut [0]).expect("an interval");
+        let mut watched =
+            wait::Lines::of("plumb watch", watching.stdout.take().expect("its output"));
+        watched.next().expect("an interval");
         wait::until("the recording has begun", wait::PATIENCE, || {
             recorded.exists()
         });
         Both {
             recording,
             watching,
+            watched,
         }
     }
 
     /// The failed I/O that the recording and the watch report, by operation.
-    fn end(self, disk: &str) -> [Value; 2] {
-        [self.recording, self.watching].map(|command| {
-            interrupt(command.id());
-            let told = wait::output("a recording or a watch", wait::PATIENCE, command);
-            assert_eq!(told.status.code(), Some(1));
-            let told = String::from_utf8(told.stdout).expect("text");
-            // A recording prints one document, a watch one in each line.
-            let told: Value = serde_json::from_str(&told)
-                .or_else(|_| serde_json::from_str(told.lines().last().unwrap_or_default()))
-                .expect("a document");
+    fn end(mut self, disk: &str) -> [Value; 2] {
+        interrupt(self.recording.id());
+        let told = wait::output("plumb record", wait::PATIENCE, self.recording);
+        assert_eq!(told.status.code(), Some(1));
+        interrupt(self.watching.id());
+        let last = self.watched.last().expect("one more interval");
+        let status = wait::exit("plumb watch", wait::PATIENCE, &mut self.watching);
+        assert_eq!(status.code(), Some(1));
+        [told.stdout, last.into_bytes()].map(|document| {
+            let told: Value = serde_json::from_slice(&document).expect("a document");
             failing(&told["findings"], disk)["facts"]["ops"].clone()
         })
     }

@@ -205,8 +205,7 @@ fn a_killed_shard_leaves_no_file() {
             .spawn()
             .expect("the program starts");
         wait::until("the unfinished file", wait::PATIENCE, || names() > before);
-        child.kill().expect("SIGKILL");
-        child.wait().expect("it ends");
+        wait::killed("the program", &mut child);
         match has_earlier {
             false => assert!(!output.exists()),
             true => assert_eq!(read(&output), earlier),

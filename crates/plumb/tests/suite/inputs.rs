@@ -1,8 +1,10 @@
 //! Invalid input: the message has the position, the text found and the text expected.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+use plumb_testkit::wait;
 
 use crate::common::{Folder, analyze, analyze_input, msr, pages};
 
@@ -95,15 +97,10 @@ fn endless(head: &[u8], mib: usize) -> (usize, Option<i32>, String) {
             .take_while(|_| input.write_all(&block).is_ok())
             .count()
     });
-    let mut said = String::new();
-    child
-        .stderr
-        .take()
-        .expect("a pipe")
-        .read_to_string(&mut said)
-        .expect("text");
-    let code = plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child).code();
-    (writer.join().expect("the writer ends"), code, said)
+    let done = wait::output("plumb", wait::PATIENCE, child);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let sent = writer.join().expect("the writer ends");
+    (sent, done.status.code(), said)
 }
 
 /// A field that cannot be is damage at its line, and the rest is read.

@@ -1,11 +1,11 @@
 //! Outputs: documents, colours, pipes, saved profiles, other formats.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::{Folder, Ran, analyze, analyze_input, command, msr, pages, plumb, real};
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 use serde_json::Value;
 
 /// The heading of a histogram of DTrace.
@@ -138,30 +138,19 @@ fn a_reader_that_goes_away() {
             .spawn()
             .expect("the program starts");
         drop(child.stdout.take());
-        let mut said = String::new();
-        child
-            .stderr
-            .take()
-            .expect("a pipe")
-            .read_to_string(&mut said)
-            .expect("text");
-        assert_eq!(said, "");
-        assert_eq!(
-            plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child).code(),
-            Some(1)
-        );
+        let ran = wait::output("plumb", wait::PATIENCE, child);
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
+        assert_eq!(ran.status.code(), Some(1));
     }
     let mut child = command()
         .arg("--help")
         .stdout(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("a pipe"))
-        .read_line(&mut line)
-        .expect("a line");
+    let some = child.stdout.take().expect("a pipe").take(100);
+    wait::Lines::of("plumb", some).next().expect("a line");
     assert_eq!(
-        plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child).code(),
+        wait::exit("plumb", wait::PATIENCE, &mut child).code(),
         Some(0)
     );
 }
@@ -935,22 +924,9 @@ fn a_trace_whose_reader_goes_away() {
             .spawn()
             .expect("the program starts");
         drop(child.stdout.take());
-        let mut said = String::new();
-        child
-            .stderr
-            .take()
-            .expect("a pipe")
-            .read_to_string(&mut said)
-            .expect("text");
-        assert_eq!(
-            (
-                said.as_str(),
-                plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child)
-                    .code()
-            ),
-            ("", Some(0)),
-            "{format}"
-        );
+        let ran = wait::output("plumb", wait::PATIENCE, child);
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!((&*said, ran.status.code()), ("", Some(0)), "{format}");
     }
 }
 

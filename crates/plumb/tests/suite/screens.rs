@@ -149,9 +149,7 @@ struct Reads(Child);
 
 impl Drop for Reads {
     fn drop(&mut self) {
-        // A dd in flight ends by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        plumb_testkit::wait::stop(&mut self.0);
     }
 }
 

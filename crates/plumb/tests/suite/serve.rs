@@ -1,6 +1,6 @@
 //! The HTTP API of `plumb serve`, for a history with known numbers: they equal those of `plumb history --json`.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -139,9 +139,8 @@ impl Serving {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("text");
+        let line = wait::Lines::of("plumb serve", child.stderr.take().expect("a pipe")).next();
+        let line = line.expect("a line");
         let address = line.trim().strip_suffix("/api/v1/devices");
         let address = address.and_then(|line| line.rsplit_once("http://"));
         let address = address.unwrap_or_else(|| panic!("no address in {line}")).1;
@@ -198,9 +197,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        wait::stop(&mut self.child);
     }
 }
 

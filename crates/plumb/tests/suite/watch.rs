@@ -1,7 +1,6 @@
 //! `plumb watch`: its output for known I/O, and its message without rights.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -39,7 +38,7 @@ fn disk(folder: &Folder) -> LoopDevice {
 /// A watch whose lines are read as they come.
 struct Watching {
     child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    lines: wait::Lines,
 }
 
 impl Watching {
@@ -54,21 +53,19 @@ impl Watching {
 
     fn spawn(command: &mut Command) -> Watching {
         let mut child = command.spawn().expect("plumb runs");
-        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let lines = wait::Lines::of("plumb watch", child.stdout.take().expect("its output"));
         Watching { child, lines }
     }
 
     fn next(&mut self) -> Value {
-        let line = self.lines.next().expect("one more interval").expect("text");
+        let line = self.lines.next().expect("one more interval");
         serde_json::from_str(&line).expect("a document")
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        wait::stop(&mut self.child);
     }
 }
 

@@ -1,10 +1,9 @@
 //! `plumb watch --app`: bytes that processes ask of a file system of their own, beside those at its device.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
@@ -79,7 +78,7 @@ impl AppDisk {
 /// A watch whose programs are at work.
 struct Watching {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: wait::Lines,
 }
 
 impl Watching {
@@ -89,20 +88,16 @@ impl Watching {
             .args(["watch", &disk.device.name(), "--app", "--interval", "1s"])
             .args(args);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("plumb runs");
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let mut lines = wait::Lines::of("plumb watch", child.stdout.take().expect("its output"));
         // The first interval is over.
-        lines.next().expect("an interval").expect("text");
+        lines.next().expect("an interval");
         Watching { child, lines }
     }
 
     /// Ends it as Ctrl-C does; its output since it was at work, and its status.
     fn end(mut self) -> (String, Option<i32>) {
         run(Command::new("kill").args(["-INT", &self.child.id().to_string()]));
-        let text: Vec<String> = self
-            .lines
-            .by_ref()
-            .map(|line| line.expect("text"))
-            .collect();
+        let text: Vec<String> = self.lines.by_ref().collect();
         let status = wait::exit("plumb watch", wait::PATIENCE, &mut self.child);
         (text.join("\n"), status.code())
     }
@@ -149,9 +144,7 @@ fn uncounted_of_others(documents: &[Value]) -> Option<String> {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        wait::stop(&mut self.child);
     }
 }
 

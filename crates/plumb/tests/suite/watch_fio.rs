@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -98,9 +97,9 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("plumb runs");
-    let mut lines = BufReader::new(watching.stdout.take().expect("its output")).lines();
+    let mut lines = wait::Lines::of("plumb watch", watching.stdout.take().expect("its output"));
     // Its programs are at work.
-    lines.next().expect("an interval").expect("text");
+    lines.next().expect("an interval");
 
     let said = folder.path("fio.json");
     let fio = format!(
@@ -129,7 +128,7 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
             .success()
     );
     let intervals: Vec<Value> = lines
-        .map(|line| serde_json::from_str(&line.expect("text")).expect("a document"))
+        .map(|line| serde_json::from_str(&line).expect("a document"))
         .collect();
     wait::exit("plumb watch", wait::PATIENCE, &mut watching);
 

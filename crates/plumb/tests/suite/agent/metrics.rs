@@ -436,8 +436,7 @@ impl Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        plumb_testkit::wait::stop(&mut self.child);
     }
 }
 

@@ -81,9 +81,7 @@ fn result_of(output: &Output, expected: impl Fn(&Value) -> i32) -> Value {
 impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
+            plumb_testkit::wait::stop(&mut child);
         }
     }
 }

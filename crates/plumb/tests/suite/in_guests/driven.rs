@@ -250,8 +250,7 @@ impl Guest {
     }
 
     fn end(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        plumb_testkit::wait::stop(&mut self.child);
     }
 }
 
