@@ -58,8 +58,6 @@ pub struct Rule {
     pub decides: bool,
     /// The plan that remedies its findings.
     pub plan: Option<PlanKind>,
-    /// Its page, in Markdown.
-    pub page_text: &'static str,
 }
 
 impl Rule {

@@ -5,13 +5,28 @@ use plumb_model::rule::Rule;
 use crate::text::Paper;
 use crate::text::page::Page;
 
+/// The names of the rules and their pages in Markdown, with a byte 0 behind each.
+const PAGES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages.zst"));
+
+/// The page of a rule, in Markdown.
+fn markdown(rule: &Rule) -> String {
+    let text = zstd::decode_all(PAGES).expect("the pages that the build packed");
+    let text = String::from_utf8(text).expect("pages in UTF-8");
+    let mut parts = text.split('\0');
+    parts
+        .find(|name| *name == rule.name)
+        .and_then(|_| parts.next())
+        .expect("a page for each rule")
+        .to_owned()
+}
+
 /// The page of a rule.
 #[must_use]
 pub fn page(rule: &Rule, paper: impl Into<Paper>) -> String {
     let mut page = Page::new(paper);
     let mut paragraph = String::new();
     let (mut is_code, mut is_below_heading) = (false, false);
-    for line in rule.page_text.lines() {
+    for line in markdown(rule).lines() {
         let is_fence = line.starts_with("```");
         let is_item = line.starts_with("- ") || number_of_item(line).is_some();
         let is_whole = is_code
@@ -103,7 +118,18 @@ fn plain(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{number_of_item, plain};
+    use plumb_model::rule::RULES;
+
+    use super::{markdown, number_of_item, plain};
+
+    #[test]
+    fn each_rule_has_its_page() {
+        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/findings");
+        for rule in RULES {
+            let page = std::fs::read_to_string(format!("{pages}/{}.md", rule.name));
+            assert_eq!(markdown(rule), page.expect(rule.name));
+        }
+    }
 
     #[test]
     fn numbered_items_differ_from_sentences() {

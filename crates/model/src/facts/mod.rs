@@ -18,7 +18,6 @@ macro_rules! rule {
             needs: $needs,
             decides: $decides,
             plan: $plan,
-            page_text: include_str!(concat!("../../../../docs/findings/", $name, ".md")),
         };
     )*};
 }
