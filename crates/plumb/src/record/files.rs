@@ -132,12 +132,14 @@ impl Files {
         now: Duration,
     ) -> Result<(), Failure> {
         // The next file begins with the next I/O, so that none is empty.
-        if self.keep.is_some() && self.has_no_room() && !batch.is_empty() {
+        if self.keep.is_some() && !batch.is_empty() {
             // I/O that were lost since the last one count for the next file.
             let (info, now) = self.last.take().unwrap_or_else(|| (info.clone(), now));
-            self.end(&info, now)?;
-            self.next(&info, now)?;
-            self.delete()?;
+            if self.is_out_of_room(&info, now)? {
+                self.end(&info, now)?;
+                self.next(&info, now)?;
+                self.delete()?;
+            }
         }
         if self.keep.is_some() && !batch.is_empty() {
             self.last = Some((info.clone(), now));
@@ -149,15 +151,29 @@ impl Files {
         };
         let written = writer.write(batch, &told, now.saturating_sub(self.began));
         written.map_err(|error| self.failed(&error))?;
-        if self.keep.is_none() && self.has_no_room() {
+        if self.keep.is_none() && self.is_out_of_room(info, now)? {
             self.end(info, now)?;
         }
         Ok(())
     }
 
     /// Whether the present file has no room for another batch.
-    fn has_no_room(&self) -> bool {
-        self.bytes() + MARGIN_BYTES > self.limit.bytes()
+    ///
+    /// # Errors
+    /// As [`Files::write`].
+    fn is_out_of_room(&mut self, info: &SourceInfo, now: Duration) -> Result<bool, Failure> {
+        let room = self.limit.bytes();
+        let told = self.since_begun(info);
+        let Some(writer) = &mut self.writer else {
+            return Ok(false);
+        };
+        // Rows in memory count as if they were not packed: their true length is known when they are written.
+        if writer.bytes_max() + MARGIN_BYTES > room && writer.events() > writer.committed_events() {
+            let written = writer.commit(&told, now.saturating_sub(self.began));
+            written.map_err(|error| self.failed(&error))?;
+        }
+        let writer = self.writer.as_ref();
+        Ok(writer.is_some_and(|writer| writer.bytes_max() + MARGIN_BYTES > room))
     }
 
     /// Ends the present file.

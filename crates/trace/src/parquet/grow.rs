@@ -14,20 +14,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     FileMetaData, KeyValue, ParquetMetaDataBuilder, ParquetMetaDataWriter,
 };
 use parquet::file::properties::WriterVersion;
-use parquet::schema::types::SchemaDescPtr;
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor};
 
 use plumb_sys::{FileContent, NewFile};
 
 use crate::batch::Batch;
 use crate::error::Error;
-use crate::parquet::schema::{arrow_schema, writer_properties};
-use crate::parquet::write::{Noted, record_batch, write_error};
+use crate::parquet::rows::RowsWriter;
+use crate::parquet::schema::{trace_schema, writer_properties};
+use crate::parquet::write::{Noted, columns_of, write_error};
 use crate::source::SourceInfo;
 
 /// Rows that were written are found in the file after this at the latest, while it is young.
@@ -44,7 +44,7 @@ const GATHERED_MAX: usize = 32 << 20;
 
 /// Writes a trace that can be read while it grows.
 pub struct GrowingWriter {
-    writer: ArrowWriter<EncodedRows>,
+    writer: RowsWriter<EncodedRows>,
     schema: SchemaDescPtr,
     path: String,
     noted: Noted,
@@ -99,10 +99,10 @@ impl GrowingWriter {
             .into_builder()
             .set_offset_index_disabled(true)
             .build();
-        let writer = ArrowWriter::try_new(gathered, arrow_schema(), Some(properties))
+        let schema = trace_schema().map_err(|error| write_error(&name, error))?;
+        let writer = RowsWriter::new(gathered, Arc::clone(&schema), properties)
             .map_err(|error| write_error(&name, error))?;
-        let schema = ArrowSchemaConverter::new().convert(&arrow_schema());
-        let schema = Arc::new(schema.map_err(|error| write_error(&name, error))?);
+        let schema = Arc::new(SchemaDescriptor::new(schema));
         let (noted, committed) = (Noted::default(), Committed::default());
         let mut growing = GrowingWriter {
             writer,
@@ -125,7 +125,7 @@ impl GrowingWriter {
     pub fn write(&mut self, batch: &Batch, info: &SourceInfo, now: Duration) -> Result<(), Error> {
         if !batch.is_empty() {
             self.noted.see(batch);
-            let rows = record_batch(batch).and_then(|rows| self.writer.write(&rows));
+            let rows = columns_of(batch).and_then(|rows| self.writer.write(batch.len(), &rows));
             rows.map_err(|error| write_error(&self.path, error))?;
         }
         if self.is_due(now) {
@@ -143,9 +143,9 @@ impl GrowingWriter {
     }
 
     fn are_groups_due(&self) -> bool {
-        let gathered = self.writer.inner().bytes.len();
+        let gathered = self.writer.file().inner().bytes.len();
         let enough = (GROUPS_TO_FOOTER * self.committed.footer_bytes).min(GATHERED_MAX);
-        self.writer.flushed_row_groups().len() > self.committed.groups && gathered >= enough
+        self.writer.file().flushed_row_groups().len() > self.committed.groups && gathered >= enough
     }
 
     /// Brings all rows into the file.
@@ -154,14 +154,14 @@ impl GrowingWriter {
     /// When the file cannot be written; it can be read up to the last footer all the same.
     pub fn commit(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Error> {
         self.writer
-            .flush()
+            .end_group()
             .map_err(|error| write_error(&self.path, error))?;
         self.commit_groups(info, now)
     }
 
     /// Brings the row groups that are whole into the file, with a footer behind them.
     fn commit_groups(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Error> {
-        let groups = self.writer.flushed_row_groups();
+        let groups = self.writer.file().flushed_row_groups();
         let events = groups
             .iter()
             .map(|group| group.num_rows().unsigned_abs())
@@ -175,10 +175,8 @@ impl GrowingWriter {
         let footer = self
             .footer(info)
             .map_err(|error| write_error(&self.path, error))?;
-        let put = self
-            .writer
-            .write_all(&footer)
-            .and_then(|()| self.writer.sync());
+        let rows = self.writer.file_mut();
+        let put = rows.write_all(&footer).and_then(|()| rows.flush());
         let put = put.and_then(|()| self.put(committed, footer.len()));
         put.map_err(|source| Error::Write {
             path: self.path.clone(),
@@ -189,7 +187,7 @@ impl GrowingWriter {
     /// Writes the gathered rows. On failure the file is cut behind the last footer.
     fn put(&mut self, committed: Committed, footer_bytes: usize) -> io::Result<()> {
         let before = self.committed.bytes;
-        let gathered = self.writer.inner_mut();
+        let gathered = self.writer.file_mut().inner_mut();
         let mut file = &gathered.file;
         if let Err(error) = file.write_all(&gathered.bytes) {
             // It may be that this cannot be done either: a reader then finds the footer by itself.
@@ -208,7 +206,7 @@ impl GrowingWriter {
 
     fn footer(&mut self, info: &SourceInfo) -> Result<Vec<u8>, ParquetError> {
         let pairs: Vec<KeyValue> = self.noted.metadata(info);
-        let groups = self.writer.flushed_row_groups().to_vec();
+        let groups = self.writer.file().flushed_row_groups().to_vec();
         let rows = groups.iter().map(|group| group.num_rows()).sum();
         let created_by = Some(writer_properties().created_by().to_owned());
         let version = WriterVersion::PARQUET_2_0.as_num();
@@ -234,11 +232,18 @@ impl GrowingWriter {
         self.committed.events
     }
 
-    /// Largest length of the file after the present rows are committed, except for the growth of its footer.
+    /// Length of the file.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let waiting = self.writer.inner().bytes.len() + self.writer.in_progress_size();
-        self.committed.bytes + (waiting + self.committed.footer_bytes) as u64
+        self.committed.bytes
+    }
+
+    /// Largest length of the file after the present rows are committed, except for the growth of its footer. Rows that are not
+    /// committed count as if they were not packed.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        let gathered = self.writer.file().inner().bytes.len() + self.committed.footer_bytes;
+        self.committed.bytes + gathered as u64 + self.writer.bytes_max()
     }
 
     /// Commits all rows, and has the system write the file to the disk.
@@ -247,7 +252,7 @@ impl GrowingWriter {
     /// When the file cannot be written; it can be read up to the last footer all the same.
     pub fn finish(mut self, info: &SourceInfo, now: Duration) -> Result<u64, Error> {
         self.commit(info, now)?;
-        let synced = self.writer.inner().file.sync_all();
+        let synced = self.writer.file().inner().file.sync_all();
         synced.map_err(|source| Error::Write {
             path: self.path.clone(),
             source,

@@ -18,6 +18,7 @@ pub mod open;
 mod pages;
 mod pread;
 mod read;
+mod rows;
 pub mod schema;
 mod statistics;
 pub mod table;

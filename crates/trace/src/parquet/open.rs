@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::reader::Length;
 
@@ -50,8 +49,8 @@ pub fn open(
         path: path.clone(),
         source,
     };
-    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = guarded(|| ArrowReaderMetadata::load(&file, plain)).map_err(library)?;
+    let metadata =
+        guarded(|| ParquetMetaDataReader::new().parse_and_finish(&file)).map_err(library)?;
     let mut info = SourceInfo {
         path: path.clone(),
         format,
@@ -61,7 +60,6 @@ pub fn open(
     let mut names = Names::default();
     let no_pairs: Vec<KeyValue> = Vec::new();
     let pairs = metadata
-        .metadata()
         .file_metadata()
         .key_value_metadata()
         .unwrap_or(&no_pairs);
@@ -71,15 +69,13 @@ pub fn open(
         info.note("the recording was cut off: read up to its last whole part");
     }
     check_version(said.schema.as_deref(), &mut info)?;
-    let leaves =
-        leaves_of(metadata.parquet_schema(), metadata.schema()).map_err(|(found, expected)| {
-            Error::NoTrace {
-                path: path.clone(),
-                found,
-                expected,
-            }
-        })?;
-    let metadata = Arc::clone(metadata.metadata());
+    let schema = metadata.file_metadata().schema_descr();
+    let leaves = leaves_of(schema).map_err(|(found, expected)| Error::NoTrace {
+        path: path.clone(),
+        found,
+        expected,
+    })?;
+    let metadata = Arc::new(metadata);
     info.layers = said
         .layers
         .unwrap_or_else(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize]));

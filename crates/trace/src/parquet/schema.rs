@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{
+    Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
+};
+use parquet::errors::Result;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use parquet::schema::types::{ColumnPath, SchemaDescriptor};
+use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescriptor, Type, TypePtr};
 
 /// The version that is written, and the newest that is read.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -39,17 +41,69 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// The type by which it is written.
-    #[must_use]
-    pub fn data_type(self) -> DataType {
+    /// Its name in messages.
+    fn word(self) -> &'static str {
         match self {
-            ColumnType::I64 => DataType::Int64,
-            ColumnType::I32 => DataType::Int32,
-            ColumnType::Word => {
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-            }
+            ColumnType::I64 => "Int64",
+            ColumnType::I32 => "Int32",
+            ColumnType::Word => "Utf8",
         }
     }
+
+    /// The content of a column of a file; `None` if a trace has no such column.
+    fn of_column(column: &ColumnDescriptor) -> Option<ColumnType> {
+        if column.max_rep_level() > 0 {
+            return None;
+        }
+        let is_plain = |bits: i8, converted: ConvertedType| match column.logical_type_ref() {
+            None => [ConvertedType::NONE, converted].contains(&column.converted_type()),
+            Some(LogicalType::Integer(stored)) => stored.bit_width == bits && stored.is_signed,
+            Some(_) => false,
+        };
+        match column.physical_type() {
+            Physical::INT64 if is_plain(64, ConvertedType::INT_64) => Some(ColumnType::I64),
+            Physical::INT32 if is_plain(32, ConvertedType::INT_32) => Some(ColumnType::I32),
+            Physical::BYTE_ARRAY if column.converted_type() == ConvertedType::UTF8 => {
+                Some(ColumnType::Word)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A column of a file that is written.
+///
+/// # Errors
+/// When the library does not know such a column.
+pub(super) fn field(
+    name: &str,
+    kind: ColumnType,
+    nullable: bool,
+    logical: Option<LogicalType>,
+) -> Result<TypePtr> {
+    let (physical, logical) = match kind {
+        ColumnType::I64 => (Physical::INT64, logical),
+        ColumnType::I32 => (Physical::INT32, logical),
+        ColumnType::Word => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    let repetition = match nullable {
+        true => Repetition::OPTIONAL,
+        false => Repetition::REQUIRED,
+    };
+    let field = Type::primitive_type_builder(name, physical)
+        .with_repetition(repetition)
+        .with_logical_type(logical)
+        .build()?;
+    Ok(Arc::new(field))
+}
+
+/// The schema of these columns.
+///
+/// # Errors
+/// When the library knows no such schema.
+pub(super) fn schema_of(fields: Vec<TypePtr>) -> Result<TypePtr> {
+    let schema = Type::group_type_builder("schema").with_fields(fields);
+    Ok(Arc::new(schema.build()?))
 }
 
 /// A column: name, content, whether null (unknown) is allowed, whether it is delta-packed.
@@ -123,11 +177,14 @@ pub const COLUMNS: [SchemaColumn; 15] = [
 ];
 
 /// The schema by which files are written.
-#[must_use]
-pub fn arrow_schema() -> SchemaRef {
-    let field =
-        |column: &SchemaColumn| Field::new(column.name, column.kind.data_type(), column.nullable);
-    Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()))
+///
+/// # Errors
+/// When the library knows no such schema.
+pub(super) fn trace_schema() -> Result<TypePtr> {
+    let fields = COLUMNS
+        .iter()
+        .map(|column| field(column.name, column.kind, column.nullable, None));
+    schema_of(fields.collect::<Result<_>>()?)
 }
 
 /// The leaf in a file of each column, or the texts found and expected if the file is no trace. Columns may be in any
@@ -137,8 +194,7 @@ pub fn arrow_schema() -> SchemaRef {
 /// When a column is missing that every trace has, or holds something else.
 pub fn leaves_of(
     file: &SchemaDescriptor,
-    types: &Schema,
-) -> Result<[Option<usize>; COLUMNS.len()], (String, String)> {
+) -> std::result::Result<[Option<usize>; COLUMNS.len()], (String, String)> {
     let mut leaves = [None; COLUMNS.len()];
     for (column, place) in COLUMNS.iter().zip(&mut leaves) {
         let is_it = |leaf: &usize| file.column(*leaf).path().parts() == [column.name];
@@ -146,40 +202,44 @@ pub fn leaves_of(
             if column.nullable {
                 continue;
             }
-            let found = types
-                .fields()
+            let found = file
+                .root_schema()
+                .get_fields()
                 .iter()
                 .take(20)
-                .map(|field| field.name().as_str())
+                .map(|field| field.name())
                 .collect::<Vec<_>>();
             return Err((
                 format!("columns {}", found.join(", ")),
                 format!("a column {}", column.name),
             ));
         };
-        let found = types.field_with_name(column.name).map(Field::data_type);
-        let stored = if column.kind == ColumnType::Word {
-            DataType::Utf8
-        } else {
-            column.kind.data_type()
-        };
-        match found {
-            Ok(found) if *found == stored => *place = Some(leaf),
-            Ok(found) => {
-                return Err((
-                    format!("{} of type {found}", column.name),
-                    format!("{stored}"),
-                ));
-            }
-            Err(_) => {
-                return Err((
-                    format!("{} within another column", column.name),
-                    "a plain column".to_owned(),
-                ));
-            }
+        let stored = file.column(leaf);
+        if ColumnType::of_column(&stored) != Some(column.kind) {
+            return Err((
+                format!("{} of type {}", column.name, type_word(&stored)),
+                column.kind.word().to_owned(),
+            ));
         }
+        *place = Some(leaf);
     }
     Ok(leaves)
+}
+
+/// The type of a column of a file, in words.
+fn type_word(column: &ColumnDescriptor) -> String {
+    if let Some(kind) = ColumnType::of_column(column) {
+        return kind.word().to_owned();
+    }
+    let physical = column.physical_type();
+    let repeated = match column.max_rep_level() {
+        0 => "",
+        _ => "repeated ",
+    };
+    match column.logical_type_ref() {
+        Some(logical) => format!("{repeated}{physical} as {logical:?}"),
+        None => format!("{repeated}{physical}"),
+    }
 }
 
 /// Encodings, compression and sizes by which files are written.

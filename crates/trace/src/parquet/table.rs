@@ -1,23 +1,17 @@
 //! Tables of words, times and numbers in Parquet, for engines that read it. They are no traces.
 
-use std::sync::Arc;
-
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, TimestampNanosecondArray};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::errors::ParquetError;
+use parquet::basic::{Compression, LogicalType, TimeUnit, ZstdLevel};
+use parquet::data_type::ByteArray;
+use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::TypePtr;
 
 use crate::error::Error;
-use crate::parquet::schema::writer_properties;
+use crate::parquet::rows::{ColumnRows, RowsWriter, Values};
+use crate::parquet::schema::{ColumnType, field, schema_of, writer_properties};
 use crate::parquet::write::write_error;
 use crate::write::Output;
-
-/// Time zone of all times.
-const ZONE: &str = "UTC";
 
 /// A column of a table.
 #[derive(Clone, Debug)]
@@ -42,33 +36,30 @@ pub enum Cells {
 }
 
 impl Cells {
-    fn field(&self, name: &str) -> Field {
-        let (kind, is_nullable) = match self {
-            Cells::Words(_) => {
-                let (key, word) = (Box::new(DataType::Int32), Box::new(DataType::Utf8));
-                (DataType::Dictionary(key, word), false)
-            }
-            Cells::Times(_) => {
-                let unit = TimeUnit::Nanosecond;
-                (DataType::Timestamp(unit, Some(ZONE.into())), false)
-            }
-            Cells::Numbers(_) => (DataType::Int64, false),
-            Cells::Perhaps(_) => (DataType::Int64, true),
-        };
-        Field::new(name, kind, is_nullable)
+    fn field(&self, name: &str) -> Result<TypePtr> {
+        let time = LogicalType::timestamp(true, TimeUnit::NANOS);
+        match self {
+            Cells::Words(_) => field(name, ColumnType::Word, false, None),
+            Cells::Times(_) => field(name, ColumnType::I64, false, Some(time)),
+            Cells::Numbers(_) => field(name, ColumnType::I64, false, None),
+            Cells::Perhaps(_) => field(name, ColumnType::I64, true, None),
+        }
     }
 
-    fn array(self) -> ArrayRef {
+    fn rows(self) -> (usize, ColumnRows) {
         match self {
             Cells::Words(words) => {
-                let words = words.iter().map(String::as_str);
-                Arc::new(words.collect::<DictionaryArray<Int32Type>>())
+                let values = words.iter().map(|word| ByteArray::from(word.as_str()));
+                let values = Values::Words(values.collect());
+                (words.len(), ColumnRows::known(values))
             }
-            Cells::Times(times) => {
-                Arc::new(TimestampNanosecondArray::from(times).with_timezone(ZONE))
+            Cells::Times(numbers) | Cells::Numbers(numbers) => {
+                (numbers.len(), ColumnRows::known(Values::I64(numbers)))
             }
-            Cells::Numbers(numbers) => Arc::new(Int64Array::from(numbers)),
-            Cells::Perhaps(numbers) => Arc::new(Int64Array::from(numbers)),
+            Cells::Perhaps(numbers) => {
+                let rows = numbers.len();
+                (rows, ColumnRows::perhaps(numbers.into_iter(), Values::I64))
+            }
         }
     }
 }
@@ -83,27 +74,28 @@ pub fn write(
     output: Output,
 ) -> Result<(), Error> {
     let path = output.path();
-    let fields = columns.iter().map(|column| column.cells.field(column.name));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let arrays = columns.into_iter().map(|column| column.cells.array());
-    let rows = RecordBatch::try_new(Arc::clone(&schema), arrays.collect());
-    let rows = rows.map_err(|error| write_error(&path, ParquetError::from(error)))?;
-    let level = ZstdLevel::try_new(3).map_err(|error| write_error(&path, error))?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(level))
-        .set_created_by(writer_properties().created_by().to_owned())
-        .build();
-    let mut writer = ArrowWriter::try_new(output, schema, Some(properties))
-        .map_err(|error| write_error(&path, error))?;
-    writer
-        .write(&rows)
-        .map_err(|error| write_error(&path, error))?;
-    for (name, value) in facts {
-        let pair = KeyValue::new((*name).to_owned(), (*value).to_owned());
-        writer.append_key_value_metadata(pair);
-    }
-    let output = writer
-        .into_inner()
-        .map_err(|error| write_error(&path, error))?;
+    let rows = |output: Output| {
+        let fields = columns.iter().map(|column| column.cells.field(column.name));
+        let schema = schema_of(fields.collect::<Result<_>>()?)?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+            .set_created_by(writer_properties().created_by().to_owned())
+            .build();
+        let mut writer = RowsWriter::new(output, schema, properties)?;
+        let (lengths, columns): (Vec<usize>, Vec<ColumnRows>) = columns
+            .into_iter()
+            .map(|column| column.cells.rows())
+            .unzip();
+        let rows = lengths.first().copied().unwrap_or(0);
+        if rows > 0 {
+            writer.write(rows, &columns)?;
+        }
+        for (name, value) in facts {
+            let pair = KeyValue::new((*name).to_owned(), (*value).to_owned());
+            writer.file_mut().append_key_value_metadata(pair);
+        }
+        writer.finish()
+    };
+    let output = rows(output).map_err(|error| write_error(&path, error))?;
     output.commit()
 }

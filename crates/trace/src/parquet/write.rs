@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
-use parquet::arrow::ArrowWriter;
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use rustc_hash::FxHashMap;
@@ -17,13 +15,14 @@ use crate::error::Error;
 use crate::names::{Device, Names};
 use crate::op::{Layer, Op};
 use crate::parquet::meta::{self, WriterFacts};
-use crate::parquet::schema::{arrow_schema, writer_properties};
+use crate::parquet::rows::{ColumnRows, RowsWriter, Values};
+use crate::parquet::schema::{trace_schema, writer_properties};
 use crate::source::SourceInfo;
 use crate::write::{Output, TraceWriter, Written};
 
 /// Writes schema version 1.
 pub struct ParquetWriter {
-    writer: ArrowWriter<Output>,
+    writer: RowsWriter<Output>,
     path: String,
     noted: Noted,
 }
@@ -35,7 +34,8 @@ impl ParquetWriter {
     /// When the output cannot be written.
     pub fn new(output: Output) -> Result<ParquetWriter, Error> {
         let path = output.path();
-        let writer = ArrowWriter::try_new(output, arrow_schema(), Some(writer_properties()))
+        let writer = trace_schema()
+            .and_then(|schema| RowsWriter::new(output, schema, writer_properties()))
             .map_err(|error| write_error(&path, error))?;
         Ok(ParquetWriter {
             writer,
@@ -51,17 +51,17 @@ impl TraceWriter for ParquetWriter {
             return Ok(());
         }
         self.noted.see(batch);
-        let rows = record_batch(batch).and_then(|rows| self.writer.write(&rows));
+        let rows = columns_of(batch).and_then(|rows| self.writer.write(batch.len(), &rows));
         rows.map_err(|error| write_error(&self.path, error))
     }
 
     fn finish(mut self: Box<Self>, info: &SourceInfo) -> Result<Written, Error> {
         for pair in self.noted.metadata(info) {
-            self.writer.append_key_value_metadata(pair);
+            self.writer.file_mut().append_key_value_metadata(pair);
         }
         let output = self
             .writer
-            .into_inner()
+            .finish()
             .map_err(|error| write_error(&self.path, error))?;
         output.commit()?;
         Ok(Written {
@@ -154,8 +154,8 @@ pub(super) fn write_error(path: &str, error: ParquetError) -> Error {
     }
 }
 
-/// A batch in the form that the library writes.
-pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
+/// The columns of a batch, in the order of the schema.
+pub(super) fn columns_of(batch: &Batch) -> Result<Vec<ColumnRows>, ParquetError> {
     let rows = batch.len();
     let sectors = batch
         .start_bytes
@@ -169,28 +169,23 @@ pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
         .collect();
     let lengths =
         lengths.map_err(|_| ParquetError::General("found a length above 2^63 bytes".to_owned()))?;
-    let layers = word_dictionary(batch.layer.iter().map(|&layer| layer as u32), |id| {
-        Layer::ALL.get(id as usize).map(|layer| layer.word())
-    });
-    let ops = word_dictionary(batch.op.iter().map(|&op| op as u32), |id| {
-        Op::ALL.get(id as usize).map(|op| op.word())
-    });
     let device = |id: u32| {
-        batch
-            .names
-            .devices()
-            .get(id as usize)
-            .map(|device| device.name.as_str())
+        let device = batch.names.devices().get(id as usize);
+        device.map(|device| device.name.as_str())
     };
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int64Array::from(batch.time_ns.clone())),
-        word_dictionary(batch.device.iter().copied(), device),
-        layers,
-        ops,
-        Arc::new(Int32Array::from(batch.flags.clone())),
-        Arc::new(Int64Array::from_iter_values(sectors)),
-        Arc::new(Int32Array::from_iter_values(rem_bytes)),
-        Arc::new(Int64Array::from(lengths)),
+    let layer = |id: u32| Layer::ALL.get(id as usize).map(|layer| layer.word());
+    let op = |id: u32| Op::ALL.get(id as usize).map(|op| op.word());
+    let layers = batch.layer.iter().map(|&layer| layer as u32);
+    let ops = batch.op.iter().map(|&op| op as u32);
+    Ok(vec![
+        ColumnRows::known(Values::I64(batch.time_ns.clone())),
+        needed_words(batch.device.iter().copied(), device)?,
+        needed_words(layers, layer)?,
+        needed_words(ops, op)?,
+        ColumnRows::known(Values::I32(batch.flags.clone())),
+        ColumnRows::known(Values::I64(sectors.collect())),
+        ColumnRows::known(Values::I32(rem_bytes.collect())),
+        ColumnRows::known(Values::I64(lengths)),
         known_i64(&batch.queue_ns, rows),
         known_i64(&batch.device_ns, rows),
         known_pid(&batch.pid, rows),
@@ -198,68 +193,71 @@ pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
         known_i64(&batch.cgroup, rows),
         name_words(&batch.file, batch),
         known_pid(&batch.tid, rows),
-    ];
-    Ok(RecordBatch::try_new(arrow_schema(), columns)?)
+    ])
 }
 
-fn known_i64(column: &[i64], rows: usize) -> ArrayRef {
-    if column.is_empty() {
-        return Arc::new(Int64Array::new_null(rows));
-    }
-    Arc::new(
-        column
-            .iter()
-            .map(|&ns| (ns != UNKNOWN_NS).then_some(ns))
-            .collect::<Int64Array>(),
-    )
-}
-
-fn known_pid(column: &[i32], rows: usize) -> ArrayRef {
-    if column.is_empty() {
-        return Arc::new(Int32Array::new_null(rows));
-    }
-    Arc::new(
-        column
-            .iter()
-            .map(|&pid| (pid != UNKNOWN_PID).then_some(pid))
-            .collect::<Int32Array>(),
-    )
-}
-
-fn name_words(column: &[u32], batch: &Batch) -> ArrayRef {
-    let word = |id| batch.names.word_of(id);
-    if column.is_empty() {
-        word_dictionary(std::iter::repeat_n(0, batch.len()), word)
-    } else {
-        word_dictionary(column.iter().copied(), word)
+/// A column of which no value is known.
+fn unknown(values: Values, rows: usize) -> ColumnRows {
+    ColumnRows {
+        values,
+        levels: Some(vec![0; rows]),
     }
 }
 
-/// A dictionary column of only the words that occur; ids without a word are null.
-fn word_dictionary<'names>(
+fn known_i64(column: &[i64], rows: usize) -> ColumnRows {
+    if column.is_empty() {
+        return unknown(Values::I64(Vec::new()), rows);
+    }
+    let cells = column.iter().map(|&ns| (ns != UNKNOWN_NS).then_some(ns));
+    ColumnRows::perhaps(cells, Values::I64)
+}
+
+fn known_pid(column: &[i32], rows: usize) -> ColumnRows {
+    if column.is_empty() {
+        return unknown(Values::I32(Vec::new()), rows);
+    }
+    let cells = column
+        .iter()
+        .map(|&pid| (pid != UNKNOWN_PID).then_some(pid));
+    ColumnRows::perhaps(cells, Values::I32)
+}
+
+fn name_words(column: &[u32], batch: &Batch) -> ColumnRows {
+    if column.is_empty() {
+        return unknown(Values::Words(Vec::new()), batch.len());
+    }
+    let words = words_of(column.iter().copied(), |id| batch.names.word_of(id));
+    ColumnRows::perhaps(words, Values::Words)
+}
+
+fn needed_words<'names>(
     ids: impl Iterator<Item = u32>,
     word: impl Fn(u32) -> Option<&'names str>,
-) -> ArrayRef {
-    let mut places: FxHashMap<u32, Option<i32>> = FxHashMap::default();
-    let mut values: Vec<&str> = Vec::new();
-    let mut last: Option<(u32, Option<i32>)> = None;
-    let mut place = |id: u32| {
+) -> Result<ColumnRows, ParquetError> {
+    let words: Option<Vec<ByteArray>> = words_of(ids, word).collect();
+    let words = words.ok_or_else(|| ParquetError::General("found a row without a word".to_owned()));
+    Ok(ColumnRows::known(Values::Words(words?)))
+}
+
+/// The words of these numbers; they share the memory of equal ones.
+fn words_of<'names>(
+    ids: impl Iterator<Item = u32>,
+    word: impl Fn(u32) -> Option<&'names str>,
+) -> impl Iterator<Item = Option<ByteArray>> {
+    let mut words: FxHashMap<u32, Option<ByteArray>> = FxHashMap::default();
+    let mut last: Option<(u32, Option<ByteArray>)> = None;
+    ids.map(move |id| {
         // Neighbours mostly share device, layer and command.
-        if let Some((known, place)) = last
-            && known == id
+        if let Some((known, word)) = &last
+            && *known == id
         {
-            return place;
+            return word.clone();
         }
-        let place = *places.entry(id).or_insert_with(|| {
-            values.push(word(id)?);
-            i32::try_from(values.len() - 1).ok()
-        });
-        last = Some((id, place));
-        place
-    };
-    let keys: Int32Array = ids.map(&mut place).collect();
-    Arc::new(DictionaryArray::<Int32Type>::new(
-        keys,
-        Arc::new(StringArray::from(values)),
-    ))
+        let word = words
+            .entry(id)
+            .or_insert_with(|| word(id).map(ByteArray::from))
+            .clone();
+        last = Some((id, word.clone()));
+        word
+    })
 }
