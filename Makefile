@@ -93,7 +93,7 @@ bench: ## Speed beside the peers, paired; prints medians and spread
 	@scripts/static
 	python3 bench/run.py
 
-soak: ## Long proofs: how often probes are right, memory over 500 million events, kills of moves
+soak: ## Long proofs: how often probes are right, memory over 500 million events, kills of moves and of a history's writer
 	@scripts/setup test
 	@scripts/setup static
 	scripts/soak

@@ -1,5 +1,5 @@
 //! `kill -9` of a process that writes: the store opens, nothing is counted twice, and at most the time since the last
-//! checkpoint is lost. Each increment has seven I/O.
+//! checkpoint is lost. Each increment has seven I/O. `PLUMB_HISTORY_KILLS` sets the number of kills.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -19,7 +19,23 @@ const IOS: u64 = 7;
 const STEP: i64 = 10 * SECOND;
 /// A checkpoint after as many increments: every 60 s.
 const STEPS_A_CHECKPOINT: i64 = 6;
+/// Kills unless `PLUMB_HISTORY_KILLS` sets another number.
 const KILLS: u64 = 30;
+
+/// Bounds that keep everything: hundreds of children write more than the two days of a default store.
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    for tier in &mut settings.tiers {
+        tier.keep_ns = 3650 * DAY;
+    }
+    settings
+}
+
+fn kills() -> u64 {
+    std::env::var("PLUMB_HISTORY_KILLS").map_or(KILLS, |text| {
+        text.parse().expect("PLUMB_HISTORY_KILLS is a number")
+    })
+}
 
 /// Seven I/O in ten seconds.
 fn increment(step: i64) -> (Span, Profile) {
@@ -40,7 +56,7 @@ fn increment(step: i64) -> (Span, Profile) {
 
 /// The process that is killed: it continues at the end of the store, until the kill.
 fn write_until_killed(folder: &Path) -> ! {
-    let mut writer = Writer::open(folder, Settings::default()).expect("a store");
+    let mut writer = Writer::open(folder, settings()).expect("a store");
     let mut step = ((writer.upto_ns() - BEGIN) / STEP).max(0);
     loop {
         let (span, profile) = increment(step);
@@ -94,7 +110,8 @@ fn a_killed_writer_loses_at_most_a_minute() {
     let room = temp_dir("crash");
     let mut rng = Rng::new(23);
     let mut before = 0;
-    for kill in 0..KILLS {
+    let kills = kills();
+    for kill in 0..kills {
         let reported = write_and_kill(room.path(), &mut rng);
         assert!(reported > 0, "kill {kill}: the child wrote nothing");
         let found = ios(room.path());
@@ -110,15 +127,12 @@ fn a_killed_writer_loses_at_most_a_minute() {
             "kill {kill}: {before} {reported} {steps}"
         );
         assert_eq!(steps % STEPS_A_CHECKPOINT, 0, "kill {kill}");
-        let writer = Writer::open(room.path(), Settings::default()).expect("it opens");
+        let writer = Writer::open(room.path(), settings()).expect("it opens");
         assert_eq!(writer.upto_ns(), BEGIN + steps * STEP, "kill {kill}");
         before = steps;
     }
     // Everything closes: each tier has each I/O that it is to keep once.
-    // A fast child writes more than the two days of a default store.
-    let mut settings = Settings::default();
-    settings.tiers[Tier::FiveMinutes as usize].keep_ns = 365 * DAY;
-    let mut writer = Writer::open(room.path(), settings).expect("it opens");
+    let mut writer = Writer::open(room.path(), settings()).expect("it opens");
     let end = BEGIN + before * STEP;
     writer.checkpoint(end + 24 * HOUR).expect("a checkpoint");
     drop(writer);
@@ -130,4 +144,8 @@ fn a_killed_writer_loses_at_most_a_minute() {
             "{tier:?}"
         );
     }
+    eprintln!(
+        "{kills} kills, {} checkpoints stored",
+        before / STEPS_A_CHECKPOINT
+    );
 }
