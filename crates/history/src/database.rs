@@ -7,12 +7,17 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::checksum::RowSum;
 use crate::error::HistoryError;
-use crate::schema::{self, APPLICATION_ID, NEWEST, Part};
+use crate::schema::{self, APPLICATION_ID, NEWEST, Part, SUMS_FROM};
 use crate::settings::Settings;
+use crate::tier::Window;
 
 /// Bytes of a page. 8 KiB was measured to have the least overhead for records of some hundred bytes to some KiB.
 pub(crate) const PAGE_BYTES: u64 = 8192;
+
+/// The schema version from which on rows have checksums.
+const VERSION_OF_SUMS: i64 = 3;
 
 /// Damaged files of one name that are kept aside.
 const ASIDE_MAX: usize = 100;
@@ -22,6 +27,8 @@ pub(crate) struct Database {
     pub(crate) connection: Connection,
     pub(crate) file: PathBuf,
     pub(crate) part: Part,
+    /// Windows from this time on have checksums, ns; `None` for a file that has no columns for them.
+    pub(crate) sums_from_ns: Option<i64>,
 }
 
 impl Database {
@@ -47,10 +54,11 @@ impl Database {
                 source,
             });
         }
-        let database =
+        let mut database =
             Database::connected(file, part, OpenFlags::SQLITE_OPEN_READ_WRITE, settings)?;
         database.prepare(settings)?;
         database.migrate()?;
+        database.find_sums()?;
         Ok(database)
     }
 
@@ -66,13 +74,15 @@ impl Database {
             doing: "begin in memory",
             source,
         })?;
-        let database = Database {
+        let mut database = Database {
             connection,
             file,
             part,
+            sums_from_ns: None,
         };
         database.prepare(settings)?;
         database.migrate()?;
+        database.find_sums()?;
         Ok(database)
     }
 
@@ -86,8 +96,38 @@ impl Database {
         if !std::fs::metadata(&file).is_ok_and(|found| found.len() > 0) {
             return Ok(None);
         }
-        let database = Database::connected(file, part, OpenFlags::SQLITE_OPEN_READ_ONLY, settings)?;
-        Ok((database.version()? > 0).then_some(database))
+        let mut database =
+            Database::connected(file, part, OpenFlags::SQLITE_OPEN_READ_ONLY, settings)?;
+        let version = database.version()?;
+        if version >= VERSION_OF_SUMS {
+            database.find_sums()?;
+        }
+        Ok((version > 0).then_some(database))
+    }
+
+    /// Reads the time from which windows have checksums. Without it in a file that has the columns, all have.
+    fn find_sums(&mut self) -> Result<(), HistoryError> {
+        let sql = format!("SELECT coalesce(max(value), 0) FROM meta WHERE name = '{SUMS_FROM}'");
+        self.sums_from_ns = Some(self.number(&sql, "read the time of the first checksums")?);
+        Ok(())
+    }
+
+    /// The expression for the checksum of a row of a table.
+    pub(crate) fn sum_column(&self, table: &str) -> String {
+        match self.sums_from_ns {
+            Some(_) => format!("{table}.sum"),
+            None => "NULL".to_owned(),
+        }
+    }
+
+    /// Whether a checksum is that of its row. A window from before the checksums needs none.
+    pub(crate) fn accepts(&self, window: Window, found: Option<i64>, expected: RowSum) -> bool {
+        match found {
+            Some(found) => found == expected.value(),
+            None => self
+                .sums_from_ns
+                .is_none_or(|from_ns| window.span().from_ns < from_ns),
+        }
     }
 
     fn connected(
@@ -101,6 +141,7 @@ impl Database {
             connection: connect(&file, flags, settings)?,
             file,
             part,
+            sums_from_ns: None,
         };
         database.check_header()?;
         Ok(database)

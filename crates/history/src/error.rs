@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::tier::{Tier, Window};
+
 /// Why a store cannot be used, or a question not be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -62,6 +64,24 @@ pub enum HistoryError {
         device: String,
         /// The fault.
         what: String,
+    },
+    /// Totals of a window that are damaged, and its histograms as well.
+    #[error("{}: the totals of device number {series} in window {} of {} are damaged; run `plumb history verify`, and name a time without that window", file.display(), window.number, window.tier.word())]
+    DamagedTotals {
+        /// The file.
+        file: PathBuf,
+        /// Number of the series.
+        series: u32,
+        /// The window.
+        window: Window,
+    },
+    /// A row in a place that belongs to another one.
+    #[error("{}: found a row of {} out of its order; run `plumb history verify`", file.display(), tier.word())]
+    OutOfOrder {
+        /// The file.
+        file: PathBuf,
+        /// The tier.
+        tier: Tier,
     },
     /// Too many devices.
     #[error("found {found} devices with a history, expected at most {most}")]

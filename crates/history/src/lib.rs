@@ -30,7 +30,7 @@
 //! | the clock goes back | the window is opened again: its stored record is the base, and the new I/O are added to it |
 //! | no room on the file system | nothing is deleted; closed windows wait in memory, bounded, and are written later |
 //! | the cap is reached | the oldest windows of the finest tier go, before the write |
-//! | a damaged record | counted and left out; zstd's checksum finds it |
+//! | a damaged record | counted and left out; its checksum finds it, and that of its totals is separate: they are made from the histograms again |
 //! | a damaged file | renamed, and a new one is begun; the other file is not touched |
 //! | two agents | the second one fails to lock the folder |
 //! | a file of a newer program | refused, never changed |
@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod accumulator;
+mod checksum;
 mod database;
 mod error;
 mod finding;

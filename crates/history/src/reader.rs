@@ -5,13 +5,12 @@ use std::path::Path;
 
 use plumb_profile::Profile;
 use plumb_profile::timeline::Timeline;
-use plumb_profile::top::Top;
 use plumb_trace::Layer;
 
 use crate::database::Database;
 use crate::error::HistoryError;
 use crate::finding::{self, FindingInterval};
-use crate::glance::{self, GlanceRow};
+use crate::glance::{self, COLUMNS_COUNT, GlanceRow};
 use crate::host::{self, HostFactRow};
 use crate::record::{self, Record};
 use crate::room::{self, id_of, of_id};
@@ -220,10 +219,10 @@ impl Reader {
     }
 
     /// The totals of the stored windows of a tier that share time with a span; of all devices, or of one. In order of
-    /// time, then of the series.
+    /// time, then of the series. Damaged totals are made from the histograms of their window: `off_4k` may be unknown then.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file cannot be read, or the histograms of damaged totals are damaged, too.
     pub fn glance(
         &self,
         tier: Tier,
@@ -233,7 +232,8 @@ impl Reader {
         let Some(database) = self.database(Part::of_tier(tier)) else {
             return Ok(Vec::new());
         };
-        let read = || -> rusqlite::Result<Vec<GlanceRow>> {
+        let mut fault = None;
+        let mut read = || -> rusqlite::Result<Vec<GlanceRow>> {
             let end = |newest| room::end_window(&database.connection, tier, newest);
             let (Some(oldest), Some(newest)) = (end(false)?, end(true)?) else {
                 return Ok(Vec::new());
@@ -253,27 +253,55 @@ impl Reader {
                     ends.map(range).into_iter().collect()
                 }
             };
+            let (word, columns) = (tier.word(), glance::COLUMNS);
+            let sum = database.sum_column(&format!("glance_{word}"));
+            // The key comes last: the totals and their checksum begin at column 0, as in a whole record.
             let sql = format!(
-                "SELECT id, {} FROM glance_{} WHERE id BETWEEN ? AND ? ORDER BY id",
-                glance::COLUMNS,
-                tier.word()
+                "SELECT {columns}, {sum}, id FROM glance_{word} WHERE id BETWEEN ? AND ? ORDER BY id"
             );
             let mut statement = database.connection.prepare_cached(&sql)?;
             let mut list = Vec::new();
-            for range in ranges {
-                let mut rows = statement.query(range)?;
+            for [first, last] in ranges {
+                let mut rows = statement.query([first, last])?;
+                let mut expected = first;
                 while let Some(row) = rows.next()? {
-                    let (window, number) = of_id(tier, row.get(0)?);
+                    let id = row.get(COLUMNS_COUNT + 1)?;
+                    if !(expected..=last).contains(&id) {
+                        fault = Some(HistoryError::OutOfOrder {
+                            file: database.file.clone(),
+                            tier,
+                        });
+                        return Ok(list);
+                    }
+                    expected = id.saturating_add(1);
+                    let (window, series) = of_id(tier, id);
+                    let glance = match room::checked_glance(database, row, window, id)? {
+                        Some(glance) => Some(glance),
+                        None => room::read_checked(database, window, series)?
+                            .and_then(|found| room::glance_of_record(&found.record)),
+                    };
+                    let Some(glance) = glance else {
+                        fault = Some(HistoryError::DamagedTotals {
+                            file: database.file.clone(),
+                            series,
+                            window,
+                        });
+                        return Ok(list);
+                    };
                     list.push(GlanceRow {
-                        series: number,
+                        series,
                         window,
-                        glance: room::glance_of(row, 1)?,
+                        glance,
                     });
                 }
             }
             Ok(list)
         };
-        read().map_err(|source| database.failed("read totals", source))
+        let rows = read().map_err(|source| database.failed("read totals", source))?;
+        match fault {
+            Some(fault) => Err(fault),
+            None => Ok(rows),
+        }
     }
 
     /// The open windows of all series, without their I/O.
@@ -290,7 +318,7 @@ impl Reader {
         let Some(database) = &self.history else {
             return Ok(Vec::new());
         };
-        read_open_of(&database.connection, number, span)
+        read_open_of(database, number, span)
             .map_err(|source| database.failed("read the open windows", source))
     }
 
@@ -321,6 +349,9 @@ impl Reader {
         for tier in Tier::ALL {
             sum.oldest[tier as usize] = self.oldest(tier)?;
         }
+        let known = sum.open.len();
+        sum.open.retain(|open| !open.is_damaged);
+        sum.damaged += (known - sum.open.len()) as u64;
         for window in span.windows(Tier::Day) {
             sum.cover(window)?;
         }
@@ -334,6 +365,19 @@ impl Reader {
             found.profile.top.add(&sender.command, share);
         }
         Ok(Some(found))
+    }
+
+    /// The record of a closed window of a series.
+    pub(crate) fn stored(
+        &self,
+        number: u32,
+        window: Window,
+    ) -> Result<Option<record::EncodedRecord>, HistoryError> {
+        let Some(database) = self.database(Part::of_tier(window.tier)) else {
+            return Ok(None);
+        };
+        room::read_record(database, window, number)
+            .map_err(|source| database.failed("read a record", source))
     }
 
     /// Begin of the oldest window of a tier, ns; `None` without any.
@@ -406,7 +450,7 @@ impl SpanSum<'_> {
         let mut parts: Vec<(Result<Record, String>, bool)> = Vec::new();
         let stored = match own {
             Some(open) => open.base.clone(),
-            None => self.stored(window)?,
+            None => self.reader.stored(self.number, window)?,
         };
         if let Some(stored) = stored {
             parts.push((Record::decode(&stored), stored.table.is_some()));
@@ -426,14 +470,6 @@ impl SpanSum<'_> {
         Ok(is_known)
     }
 
-    fn stored(&self, window: Window) -> Result<Option<record::EncodedRecord>, HistoryError> {
-        let Some(database) = self.reader.database(Part::of_tier(window.tier)) else {
-            return Ok(None);
-        };
-        room::read_record(&database.connection, window, self.number)
-            .map_err(|source| database.failed("read a record", source))
-    }
-
     fn add(&mut self, window: Window, record: Result<Record, String>, has_table: bool) {
         let of_window = window.span();
         let Ok(record) = record else {
@@ -441,7 +477,7 @@ impl SpanSum<'_> {
             return;
         };
         let mut profile = record.profile;
-        profile.timeline = course_of(&profile, of_window, has_table);
+        put_into_course(&mut profile, of_window, has_table);
         let untabled_ios = if has_table { 0 } else { profile.ios() };
         match &mut self.found {
             Some(found) => {
@@ -491,15 +527,16 @@ fn whole_record(open: &StoredOpen) -> Result<Record, String> {
     })
 }
 
-/// The course over time of a window: one part, since its I/O have no finer times.
-fn course_of(profile: &Profile, span: Span, has_table: bool) -> Timeline {
-    let mut counted = profile.clone();
-    counted.timeline = Timeline::default();
-    counted.top = Top::default();
+/// Puts a window into the course over time of its profile: one part, since its I/O have no finer times.
+fn put_into_course(profile: &mut Profile, span: Span, has_table: bool) {
+    let timed = profile.ops.each_ref().map(|op| op.timed);
     if !has_table {
         // The sum of the latencies is in the table.
-        counted.ops.iter_mut().for_each(|op| op.timed = 0);
+        profile.ops.iter_mut().for_each(|op| op.timed = 0);
     }
-    counted.put_into_course(span.from_ns, span.to_ns.saturating_sub(1));
-    counted.timeline
+    profile.timeline = Timeline::default();
+    profile.put_into_course(span.from_ns, span.to_ns.saturating_sub(1));
+    for (op, timed) in profile.ops.iter_mut().zip(timed) {
+        op.timed = timed;
+    }
 }

@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
+use crate::checksum::RowSum;
 use crate::database::{Database, PAGE_BYTES};
 use crate::error::HistoryError;
 use crate::finding;
 use crate::glance::{self, COLUMNS_COUNT, Glance};
-use crate::record::EncodedRecord;
+use crate::record::{EncodedRecord, Record};
 use crate::schema::{Part, SERIES_MAX};
 use crate::settings::Settings;
 use crate::tier::{Tier, Window};
@@ -43,18 +44,21 @@ pub(crate) fn write_record(
     let (id, tier) = (id_of(window, series), window.tier.word());
     let marks = "?, ".repeat(COLUMNS_COUNT);
     let sql = format!(
-        "INSERT OR REPLACE INTO glance_{tier} (id, {}) VALUES ({}?)",
+        "INSERT OR REPLACE INTO glance_{tier} (id, {}, sum) VALUES ({}?, ?)",
         glance::COLUMNS,
         marks
     );
-    let values = std::iter::once(Some(id)).chain(record.glance.to_columns());
+    let columns = record.glance.to_columns();
+    let sum = glance_sum(id, &columns).value();
+    let values = std::iter::once(Some(id)).chain(columns).chain([Some(sum)]);
     connection
         .prepare_cached(&sql)?
         .execute(params_from_iter(values))?;
-    let sql = format!("INSERT OR REPLACE INTO histograms_{tier} VALUES (?, ?, ?)");
+    let sql = format!("INSERT OR REPLACE INTO histograms_{tier} VALUES (?, ?, ?, ?)");
+    let sum = widths_sum(id, record).value();
     connection
         .prepare_cached(&sql)?
-        .execute(params![id, record.profile, record.senders])?;
+        .execute(params![id, record.profile, record.senders, sum])?;
     match &record.table {
         Some(table) => {
             let sql = format!("INSERT OR REPLACE INTO table_{tier} VALUES (?, ?)");
@@ -70,43 +74,116 @@ pub(crate) fn write_record(
     Ok(())
 }
 
-/// Reads a record. One whose columns have other types than they can have is empty, which no sound record is.
+fn glance_sum(id: i64, columns: &[Option<i64>; COLUMNS_COUNT]) -> RowSum {
+    RowSum::of_key(id).numbers(columns)
+}
+
+/// The checksum of the two wider widths of a record. That of the histograms alone would not miss a table that is gone.
+fn widths_sum(id: i64, record: &EncodedRecord) -> RowSum {
+    RowSum::of_key(id)
+        .bytes(Some(&record.profile))
+        .bytes(Some(&record.senders))
+        .bytes(record.table.as_deref())
+}
+
+/// A record, and whether its totals have their checksum.
+pub(crate) struct CheckedRecord {
+    pub(crate) record: EncodedRecord,
+    pub(crate) are_totals_sound: bool,
+}
+
+/// Reads a record. One whose columns have other types than they can have, or that has not its checksum, is empty, which no
+/// sound record is.
+pub(crate) fn read_checked(
+    database: &Database,
+    window: Window,
+    series: u32,
+) -> rusqlite::Result<Option<CheckedRecord>> {
+    let (id, tier) = (id_of(window, series), window.tier.word());
+    let sql = format!(
+        "SELECT {}, {}, profile, senders, residues, {} FROM glance_{tier}
+         LEFT JOIN histograms_{tier} USING (id) LEFT JOIN table_{tier} USING (id) WHERE id = ?",
+        glance::COLUMNS,
+        database.sum_column(&format!("glance_{tier}")),
+        database.sum_column(&format!("histograms_{tier}")),
+    );
+    let mut statement = database.connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([id])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let glance = checked_glance(database, row, window, id)?;
+    let read = || -> rusqlite::Result<EncodedRecord> {
+        let bytes = |at: usize| row.get::<_, Option<Vec<u8>>>(COLUMNS_COUNT + at);
+        let record = EncodedRecord {
+            glance: glance.unwrap_or_default(),
+            profile: bytes(1)?.unwrap_or_default(),
+            senders: bytes(2)?.unwrap_or_default(),
+            table: bytes(3)?,
+        };
+        let sum = row.get(COLUMNS_COUNT + 4)?;
+        let is_sound = database.accepts(window, sum, widths_sum(id, &record));
+        Ok(if is_sound {
+            record
+        } else {
+            EncodedRecord::default()
+        })
+    };
+    Ok(Some(CheckedRecord {
+        record: or_without(read())?.unwrap_or_default(),
+        are_totals_sound: glance.is_some(),
+    }))
+}
+
+/// The same; damaged totals are made from the histograms.
 pub(crate) fn read_record(
-    connection: &Connection,
+    database: &Database,
     window: Window,
     series: u32,
 ) -> rusqlite::Result<Option<EncodedRecord>> {
-    let (id, tier) = (id_of(window, series), window.tier.word());
-    let sql = format!(
-        "SELECT {}, profile, senders, residues FROM glance_{tier}
-         LEFT JOIN histograms_{tier} USING (id) LEFT JOIN table_{tier} USING (id) WHERE id = ?",
-        glance::COLUMNS
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement
-        .query_row([id], |row| {
-            let bytes = |at: usize| row.get::<_, Option<Vec<u8>>>(at);
-            Ok(EncodedRecord {
-                glance: glance_of(row, 0)?,
-                profile: bytes(COLUMNS_COUNT)?.unwrap_or_default(),
-                senders: bytes(COLUMNS_COUNT + 1)?.unwrap_or_default(),
-                table: bytes(COLUMNS_COUNT + 2)?,
-            })
-        })
-        .optional();
-    match found {
-        Err(rusqlite::Error::InvalidColumnType(..)) => Ok(Some(EncodedRecord::default())),
-        found => found,
-    }
+    let found = read_checked(database, window, series)?;
+    Ok(found.map(|found| {
+        let mut record = found.record;
+        if !found.are_totals_sound {
+            record.glance = glance_of_record(&record).unwrap_or_default();
+        }
+        record
+    }))
 }
 
-/// The glance of a row from a column on.
-pub(crate) fn glance_of(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Glance> {
-    let mut columns = [None; COLUMNS_COUNT];
-    for (at, column) in columns.iter_mut().enumerate() {
-        *column = row.get(first + at)?;
+/// The totals of a record from its wider widths; `None` if they are damaged, too.
+pub(crate) fn glance_of_record(encoded: &EncodedRecord) -> Option<Glance> {
+    let record = Record::decode(encoded).ok()?;
+    let mut glance = Glance::of_profile(&record.profile);
+    // A table that was dropped looks like one without I/O.
+    glance.off_4k = glance.off_4k.filter(|_| record.has_table);
+    Some(glance)
+}
+
+/// The totals of a row whose columns begin with them and their checksum; `None` if they are damaged.
+pub(crate) fn checked_glance(
+    database: &Database,
+    row: &rusqlite::Row<'_>,
+    window: Window,
+    id: i64,
+) -> rusqlite::Result<Option<Glance>> {
+    let read = || -> rusqlite::Result<Option<Glance>> {
+        let mut columns = [None; COLUMNS_COUNT];
+        for (at, column) in columns.iter_mut().enumerate() {
+            *column = row.get(at)?;
+        }
+        let is_sound = database.accepts(window, row.get(COLUMNS_COUNT)?, glance_sum(id, &columns));
+        Ok(is_sound.then(|| Glance::from_columns(columns)))
+    };
+    Ok(or_without(read())?.flatten())
+}
+
+/// A value of a type that its column cannot have is damage to the row, and no failure of the file.
+fn or_without<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
+    match read {
+        Err(rusqlite::Error::InvalidColumnType(..)) => Ok(None),
+        read => read.map(Some),
     }
-    Ok(Glance::from_columns(columns))
 }
 
 /// The oldest or newest window of a tier.

@@ -10,7 +10,7 @@ use crate::tier::Tier;
 pub const APPLICATION_ID: i64 = 0x504c_4d42;
 
 /// Newest schema version that this program knows.
-pub const NEWEST: i64 = 2;
+pub const NEWEST: i64 = 3;
 
 /// Series in a file: an identifier of a record is the number of its window times this, plus the number of its series. So
 /// the records of a window are neighbours, and a window is deleted as one range.
@@ -61,8 +61,31 @@ pub fn step(connection: &Connection, part: Part, from_version: i64) -> rusqlite:
     match from_version {
         0 => create(connection, part),
         1 if part == Part::History => connection.execute_batch(host::CREATE),
+        2 => add_sums(connection, part),
         _ => Ok(()),
     }
+}
+
+/// The name in `meta` of the time from which all windows have checksums.
+pub const SUMS_FROM: &str = "sums_from_ns";
+
+/// The checksums of version 3. Records that are there have none: to write them again would take a log as long as the file.
+fn add_sums(connection: &Connection, part: Part) -> rusqlite::Result<()> {
+    for tier in part.tiers() {
+        let tier = tier.word();
+        connection.execute_batch(&format!(
+            "ALTER TABLE glance_{tier} ADD COLUMN sum INTEGER;
+             ALTER TABLE histograms_{tier} ADD COLUMN sum INTEGER;"
+        ))?;
+    }
+    if part == Part::History {
+        connection.execute_batch("ALTER TABLE open ADD COLUMN sum INTEGER;")?;
+    }
+    // A record that is written later is of a window that begins later, or has its sums all the same.
+    let upto = "(SELECT coalesce(max(value), 0) FROM meta WHERE name = 'upto_ns')";
+    connection.execute_batch(&format!(
+        "INSERT OR REPLACE INTO meta VALUES ('{SUMS_FROM}', {upto});"
+    ))
 }
 
 /// The tables of version 1.

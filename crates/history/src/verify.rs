@@ -14,6 +14,7 @@ use crate::room;
 use crate::schema::Part;
 use crate::settings::Settings;
 use crate::tier::{Tier, Window};
+use crate::writer::open_rows::read_open;
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -211,20 +212,25 @@ fn verify_file(database: &Database) -> Result<FileState, HistoryError> {
             state.faults.push(error.to_string());
         }
     }
+    if database.part == Part::History
+        && let Err(error) = verify_open(database, &mut state)
+    {
+        state.faults.push(error.to_string());
+    }
     Ok(state)
 }
 
 fn verify_tier(database: &Database, tier: Tier, state: &mut FileState) -> rusqlite::Result<()> {
     let connection = &database.connection;
-    let sql = format!("SELECT id FROM glance_{} ORDER BY id", tier.word());
-    let mut statement = connection.prepare(&sql)?;
+    let word = tier.word();
+    let mut statement = connection.prepare(&format!("SELECT id FROM glance_{word} ORDER BY id"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (window, series): (Window, u32) = room::of_id(tier, row.get(0)?);
-        let Some(encoded) = room::read_record(connection, window, series)? else {
+        let Some(found) = room::read_checked(database, window, series)? else {
             continue;
         };
-        match Record::decode(&encoded) {
+        match Record::decode(&found.record) {
             Err(_) => state.damaged += 1,
             Ok(record) => {
                 // Places are counted before a table is reduced; the other totals follow from the histograms.
@@ -232,7 +238,7 @@ fn verify_tier(database: &Database, tier: Tier, state: &mut FileState) -> rusqli
                     off_4k: record.glance.off_4k,
                     ..Glance::of_profile(&record.profile)
                 };
-                if expected == record.glance {
+                if found.are_totals_sound && expected == record.glance {
                     state.sound += 1;
                 } else {
                     state.differing += 1;
@@ -240,5 +246,18 @@ fn verify_tier(database: &Database, tier: Tier, state: &mut FileState) -> rusqli
             }
         }
     }
+    // The totals are the list of the records: one without them would never be read.
+    let sql = format!(
+        "SELECT count(*) FROM histograms_{word} WHERE id NOT IN (SELECT id FROM glance_{word})"
+    );
+    let alone: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+    state.damaged += u64::try_from(alone).unwrap_or(0);
+    Ok(())
+}
+
+/// Open windows without their checksums count as damaged records.
+fn verify_open(database: &Database, state: &mut FileState) -> rusqlite::Result<()> {
+    let open = read_open(database)?;
+    state.damaged += open.iter().filter(|open| open.is_damaged).count() as u64;
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::record::{self, EncodedRecord, Record};
 use crate::room::{self, DeletedWindows, write_record};
 use crate::schema::Part;
 use crate::tier::{Tier, Window};
+use crate::writer::open_rows::open_sum;
 
 impl Writer {
     /// Closes windows that are over, and stores everything. Call it every 60 s and at the end. After an error nothing is
@@ -227,7 +228,7 @@ impl Writer {
         number: u32,
     ) -> Result<Option<EncodedRecord>, HistoryError> {
         let database = self.database(Part::of_tier(window.tier));
-        room::read_record(&database.connection, window, number)
+        room::read_record(database, window, number)
             .map_err(|source| database.failed("read a record", source))
     }
 
@@ -298,6 +299,17 @@ impl OpenRow {
     fn len_bytes(&self) -> usize {
         let base = self.base.as_ref().map_or(0, Vec::len);
         base + self.profile.len() + self.senders.len() + 64
+    }
+
+    /// The value of its column `sum`.
+    pub(super) fn sum(&self) -> i64 {
+        open_sum(
+            (self.window, self.number),
+            self.base.as_deref(),
+            &self.profile,
+            &self.senders,
+        )
+        .value()
     }
 
     pub(super) fn of_window(

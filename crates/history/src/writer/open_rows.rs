@@ -5,9 +5,11 @@ use rusqlite::{Connection, params};
 
 use super::flush::OpenRow;
 use super::{Accumulator, NAMES_MAX, Notice, Writer};
+use crate::checksum::RowSum;
 use crate::database::{Database, set_aside};
 use crate::error::HistoryError;
 use crate::record::{self, EncodedRecord};
+use crate::room;
 use crate::schema::{Part, SERIES_MAX};
 use crate::tier::{Span, Tier, Window};
 
@@ -63,18 +65,36 @@ pub(crate) struct StoredOpen {
     pub(crate) base: Option<EncodedRecord>,
     pub(crate) profile: Vec<u8>,
     pub(crate) senders: Vec<u8>,
+    /// It has not its checksum, and nothing of it is known.
+    pub(crate) is_damaged: bool,
 }
 
 /// The columns of an open window.
 const OPEN_COLUMNS: &str = "tier, series, number, base, profile, senders";
 
+/// The checksum of an open window of a series.
+pub(super) fn open_sum(
+    (window, number): (Window, u32),
+    base: Option<&[u8]>,
+    profile: &[u8],
+    senders: &[u8],
+) -> RowSum {
+    let key = RowSum::of_key(room::id_of(window, number));
+    let key = key.bytes(Some(window.tier.word().as_bytes()));
+    key.bytes(base).bytes(Some(profile)).bytes(Some(senders))
+}
+
 /// The open windows of a file.
-pub(crate) fn read_open(connection: &Connection) -> rusqlite::Result<Vec<StoredOpen>> {
-    let mut statement = connection.prepare(&format!("SELECT {OPEN_COLUMNS} FROM open"))?;
+pub(crate) fn read_open(database: &Database) -> rusqlite::Result<Vec<StoredOpen>> {
+    let sql = format!(
+        "SELECT {OPEN_COLUMNS}, {} FROM open",
+        database.sum_column("open")
+    );
+    let mut statement = database.connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     let mut list = Vec::new();
     while let Some(row) = rows.next()? {
-        list.extend(open_of_row(row)?);
+        list.extend(open_of_row(database, row)?);
     }
     Ok(list)
 }
@@ -90,9 +110,9 @@ pub(crate) fn read_open_windows(connection: &Connection) -> rusqlite::Result<Vec
     Ok(list)
 }
 
-/// The open windows of a series that share time with a span.
+/// The open windows of a series that share time with a span, and those that are damaged: their time is unknown.
 pub(crate) fn read_open_of(
-    connection: &Connection,
+    database: &Database,
     series: u32,
     span: Span,
 ) -> rusqlite::Result<Vec<StoredOpen>> {
@@ -101,21 +121,19 @@ pub(crate) fn read_open_of(
         return Ok(list);
     }
     for tier in Tier::ALL {
-        let first = Window::at(tier, span.from_ns).number;
-        let last = Window::at(tier, span.to_ns - 1).number;
-        let mut statement = connection.prepare_cached(&open_of_sql())?;
-        let mut rows = statement.query(params![tier.word(), series, first, last])?;
+        let mut statement = database.connection.prepare_cached(&open_of_sql(database))?;
+        let mut rows = statement.query(params![tier.word(), series])?;
         while let Some(row) = rows.next()? {
-            list.extend(open_of_row(row)?);
+            list.extend(open_of_row(database, row)?);
         }
     }
+    list.retain(|open| open.is_damaged || !open.window.span().common(span).is_empty());
     Ok(list)
 }
 
-fn open_of_sql() -> String {
-    format!(
-        "SELECT {OPEN_COLUMNS} FROM open WHERE tier = ? AND series = ? AND number BETWEEN ? AND ?"
-    )
+fn open_of_sql(database: &Database) -> String {
+    let sum = database.sum_column("open");
+    format!("SELECT {OPEN_COLUMNS}, {sum} FROM open WHERE tier = ? AND series = ?")
 }
 
 /// Number and window of an open window; `None` for an unknown tier.
@@ -130,11 +148,27 @@ fn key_of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(u32, Window)>
     }))
 }
 
-fn open_of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<StoredOpen>> {
+fn open_of_row(
+    database: &Database,
+    row: &rusqlite::Row<'_>,
+) -> rusqlite::Result<Option<StoredOpen>> {
     let Some((number, window)) = key_of_row(row)? else {
         return Ok(None);
     };
-    let base = row.get::<_, Option<Vec<u8>>>(3)?.and_then(|packed| {
+    let packed: Option<Vec<u8>> = row.get(3)?;
+    let (profile, senders): (Vec<u8>, Vec<u8>) = (row.get(4)?, row.get(5)?);
+    let sum = open_sum((window, number), packed.as_deref(), &profile, &senders);
+    if !database.accepts(window, row.get(6)?, sum) {
+        return Ok(Some(StoredOpen {
+            window,
+            number,
+            base: None,
+            profile: Vec::new(),
+            senders: Vec::new(),
+            is_damaged: true,
+        }));
+    }
+    let base = packed.and_then(|packed| {
         let bytes = record::unpack(&packed, BASE_BYTES_MAX).ok()?;
         postcard::from_bytes(&bytes).ok()
     });
@@ -142,8 +176,9 @@ fn open_of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<StoredOpen>> 
         window,
         number,
         base,
-        profile: row.get(4)?,
-        senders: row.get(5)?,
+        profile,
+        senders,
+        is_damaged: false,
     }))
 }
 
@@ -186,7 +221,7 @@ impl Writer {
             .history
             .number(sql, "read the number of the next device")?;
         self.next_number = u32::try_from(next).unwrap_or(0).min(SERIES_MAX);
-        let rows = read_open(&self.history.connection)
+        let rows = read_open(&self.history)
             .map_err(|source| self.history.failed("read the open windows", source))?;
         self.take_series(&series, Part::History);
         for row in rows {
@@ -250,7 +285,7 @@ impl Writer {
                 }
             }
         }
-        let sql = "INSERT OR REPLACE INTO open VALUES (?, ?, ?, ?, ?, ?)";
+        let sql = "INSERT OR REPLACE INTO open VALUES (?, ?, ?, ?, ?, ?, ?)";
         for row in rows {
             connection.prepare_cached(sql)?.execute(params![
                 row.window.tier.word(),
@@ -258,7 +293,8 @@ impl Writer {
                 row.window.number,
                 row.base,
                 row.profile,
-                row.senders
+                row.senders,
+                row.sum()
             ])?;
         }
         Ok(())
@@ -286,7 +322,7 @@ mod tests {
         let memory = Database::in_memory(Path::new(""), Part::History, &Settings::default());
         let memory = memory.expect("memory");
         assert_eq!(
-            memory.query_plan(&open_of_sql()),
+            memory.query_plan(&open_of_sql(&memory)),
             ["SEARCH open USING INDEX sqlite_autoindex_open_1 (tier=? AND series=?)"]
         );
     }

@@ -1,13 +1,17 @@
 //! Files that are cut, damaged, foreign or newer.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use plumb_history::{HistoryError, Notice, Reader, Settings, Tier, Writer};
+use plumb_history::{
+    FileState, Glance, HistoryError, Notice, Reader, Settings, Span, Tier, Window, Writer,
+};
+use plumb_profile::Profile;
 use plumb_testkit::{Rng, temp_dir};
 use rusqlite::Connection;
 
-use crate::support::{BEGIN, DAY, EVER, Load, add, exact, feed, ios_of_tier};
+use crate::support::{BEGIN, DAY, EVER, HOUR, Load, add, exact, feed, ios_of_tier, plain};
 
 fn filled(folder: &Path) -> u64 {
     let load = Load::new(11, BEGIN, 100, 30, 64);
@@ -16,6 +20,12 @@ fn filled(folder: &Path) -> u64 {
     writer.checkpoint(BEGIN + 2 * DAY).expect("a checkpoint");
     load.whole().ios()
 }
+
+/// The day of the I/O in [`filled`], and that before and behind it.
+const LOADED: Span = Span {
+    from_ns: BEGIN - DAY,
+    to_ns: BEGIN + 2 * DAY,
+};
 
 fn copy(from: &Path, to: &Path) {
     for name in ["recent.db", "history.db"] {
@@ -68,6 +78,149 @@ fn a_cut_file_is_set_aside_and_the_other_is_whole() {
     }
 }
 
+/// All figures of a store, by the place to which a reader assigns them.
+#[derive(Default)]
+struct Figures {
+    totals: BTreeMap<(Tier, i64, u32), Glance>,
+    /// I/O of single windows, as far as no record of them is damaged; and of all time.
+    profiles: BTreeMap<(i64, i64, u32), Profile>,
+}
+
+/// The spans of all windows of the written store.
+fn spans_of(written: &Figures) -> BTreeSet<(i64, i64)> {
+    written
+        .profiles
+        .keys()
+        .map(|(from, to, _)| (*from, *to))
+        .collect()
+}
+
+/// Reads all figures; the profiles of these spans, or of all windows. `None` if the store names a fault.
+fn figures(folder: &Path, spans: Option<&BTreeSet<(i64, i64)>>) -> Option<Figures> {
+    let reader = Reader::open(folder, &Settings::default()).ok()?;
+    let mut found = Figures::default();
+    for tier in Tier::ALL {
+        for row in reader.glance(tier, LOADED, None).ok()? {
+            let place = (tier, row.window.number, row.series);
+            found.totals.insert(place, row.glance);
+        }
+    }
+    let windows = found.totals.keys().map(|(tier, number, _)| {
+        let span = Window {
+            tier: *tier,
+            number: *number,
+        }
+        .span();
+        (span.from_ns, span.to_ns)
+    });
+    let open = Tier::ALL.map(|tier| {
+        let span = Window::at(tier, BEGIN + 2 * DAY).span();
+        (span.from_ns, span.to_ns)
+    });
+    let spans = spans
+        .cloned()
+        .unwrap_or_else(|| windows.chain(open).collect());
+    for series in reader.series().ok()? {
+        for (from_ns, to_ns) in &spans {
+            let span = Span {
+                from_ns: *from_ns,
+                to_ns: *to_ns,
+            };
+            // A damaged record is counted, and so is one that is not there.
+            if let Some(read) = reader.profile(&series, span).ok()?
+                && read.damaged == 0
+                && read.span == span
+            {
+                found
+                    .profiles
+                    .insert((*from_ns, *to_ns, series.number), plain(read.profile));
+            }
+        }
+    }
+    Some(found)
+}
+
+/// A flipped bit is found, or every figure that is read is the written one: in the totals, and in each window by itself, also in
+/// those that are not over.
+#[test]
+fn a_flipped_bit_gives_no_other_figure() {
+    let whole = temp_dir("figures");
+    filled(whole.path());
+    // The windows of these I/O are not over.
+    let mut writer = Writer::open(whole.path(), Settings::default()).expect("a store");
+    for (span, profile) in &Load::new(13, BEGIN + 2 * DAY, 3, 30, 64).increments {
+        add(&mut writer, *span, profile);
+        writer.checkpoint(span.to_ns).expect("a checkpoint");
+    }
+    drop(writer);
+    let written = figures(whole.path(), None).expect("a sound store");
+    let spans = spans_of(&written);
+    assert!(written.totals.len() > 20 && written.profiles.len() == written.totals.len() + 1);
+    let (mut found, mut equal) = (0, 0);
+    let mut rng = Rng::announced("flipped bits", 33);
+    for round in 0..300 {
+        let room = temp_dir("one-bit");
+        copy(whole.path(), room.path());
+        let path = room.path().join(["recent.db", "history.db"][round % 2]);
+        let mut bytes = fs::read(&path).expect("its file");
+        // Most bytes of a page are free, and a flipped one of them is no damage: those that are not zero are met more often.
+        let mut at = rng.below(bytes.len() as u64) as usize;
+        while round % 8 != 0 && bytes[at] == 0 {
+            at = rng.below(bytes.len() as u64) as usize;
+        }
+        let bit = rng.below(8);
+        bytes[at] ^= 1 << bit;
+        fs::write(&path, bytes).expect("its file");
+        let place = format!("bit {bit} of byte {at} of {}", path.display());
+        match figures(room.path(), Some(&spans)) {
+            None => found += 1,
+            Some(read) => {
+                let is_sound = || {
+                    let reader =
+                        Reader::open(room.path(), &Settings::default()).expect("it opened");
+                    reader
+                        .verify()
+                        .is_ok_and(|state| state.files.iter().all(|file| file.is_sound()))
+                };
+                let is_whole = compare(&read, &written, &place);
+                assert!(
+                    is_whole || !is_sound(),
+                    "a figure is gone, and no check says so: {place}"
+                );
+                *if is_whole { &mut equal } else { &mut found } += 1;
+            }
+        }
+    }
+    eprintln!("{found} flipped bits were found, {equal} changed no figure");
+    assert!(found > 20 && equal > 20, "{found} {equal}");
+}
+
+/// Fails if a figure is another one, and returns whether all are there.
+fn compare(read: &Figures, written: &Figures, place: &str) -> bool {
+    for (key, glance) in &read.totals {
+        let mut expected = *written
+            .totals
+            .get(key)
+            .unwrap_or_else(|| panic!("{key:?}: {place}"));
+        // Totals that are made from the histograms may not know it.
+        if glance.off_4k.is_none() {
+            expected.off_4k = None;
+        }
+        assert_eq!(*glance, expected, "{key:?}: {place}");
+    }
+    for (key, profile) in &read.profiles {
+        let expected = written
+            .profiles
+            .get(key)
+            .unwrap_or_else(|| panic!("{key:?}: {place}"));
+        let mut expected = expected.clone();
+        // Names are no figures.
+        expected.device.clone_from(&profile.device);
+        assert_eq!(*profile, expected, "{key:?}: {place}");
+    }
+    read.totals.len() == written.totals.len() && read.profiles.len() == written.profiles.len()
+}
+
 #[test]
 fn flipped_bits_end_nothing() {
     let whole = temp_dir("sound");
@@ -91,6 +244,110 @@ fn flipped_bits_end_nothing() {
         }
         use_it(room.path());
     }
+}
+
+fn change(folder: &Path, name: &str, sql: &str) {
+    let connection = Connection::open(folder.join(name)).expect("a database");
+    connection.execute_batch(sql).expect(sql);
+}
+
+fn hours(folder: &Path) -> Result<Vec<Glance>, HistoryError> {
+    let reader = Reader::open(folder, &Settings::default()).expect("a store");
+    let rows = reader.glance(Tier::Hour, EVER, None)?;
+    Ok(rows.into_iter().map(|row| row.glance).collect())
+}
+
+fn damage(folder: &Path) -> (u64, u64) {
+    let reader = Reader::open(folder, &Settings::default()).expect("a store");
+    let files = reader.verify().expect("readable files").files;
+    let count = |of: fn(&FileState) -> u64| files.iter().map(of).sum();
+    (count(|file| file.damaged), count(|file| file.differing))
+}
+
+/// Damaged totals come from the histograms of their window. Without sound histograms the error names the window.
+#[test]
+fn damaged_totals_are_made_from_histograms() {
+    let room = temp_dir("totals");
+    filled(room.path());
+    let written = hours(room.path()).expect("sound totals");
+    assert_eq!((written.len(), damage(room.path())), (2, (0, 0)));
+    change(
+        room.path(),
+        "history.db",
+        "UPDATE glance_1h SET off_4k = off_4k + 1, p99_ns = 7 WHERE id = (SELECT max(id) FROM glance_1h)",
+    );
+    assert_eq!(hours(room.path()).expect("totals"), written);
+    assert_eq!(damage(room.path()), (0, 1));
+    change(
+        room.path(),
+        "history.db",
+        "UPDATE glance_1h SET ios = 'many' WHERE id = (SELECT max(id) FROM glance_1h)",
+    );
+    assert_eq!(hours(room.path()).expect("totals"), written);
+    change(
+        room.path(),
+        "history.db",
+        "UPDATE histograms_1h SET id = id + 1 WHERE id = (SELECT max(id) FROM histograms_1h)",
+    );
+    let error = hours(room.path()).expect_err("no totals");
+    let window = Window::at(Tier::Hour, BEGIN + HOUR);
+    assert!(
+        matches!(&error, HistoryError::DamagedTotals { series: 0, window: found, .. } if *found == window),
+        "{error}"
+    );
+    // The window itself, and the histograms without a window.
+    assert_eq!(damage(room.path()), (2, 0));
+}
+
+/// A file without checksums is read, and converted by the next writer: records that it has are read without them, later ones are not.
+#[test]
+fn files_of_version_2_keep_their_records() {
+    let room = temp_dir("version-2");
+    filled(room.path());
+    let written = hours(room.path()).expect("sound totals");
+    for (name, tiers) in [("recent.db", &["5m"][..]), ("history.db", &["1h", "1d"])] {
+        for tier in tiers {
+            change(
+                room.path(),
+                name,
+                &format!(
+                    "ALTER TABLE glance_{tier} DROP COLUMN sum; ALTER TABLE histograms_{tier} DROP COLUMN sum"
+                ),
+            );
+        }
+        change(
+            room.path(),
+            name,
+            "DELETE FROM meta WHERE name = 'sums_from_ns'; PRAGMA user_version = 2",
+        );
+    }
+    change(
+        room.path(),
+        "history.db",
+        "ALTER TABLE open DROP COLUMN sum",
+    );
+    assert_eq!(hours(room.path()).expect("totals"), written);
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    assert_eq!(hours(room.path()).expect("totals"), written);
+    for (span, profile) in &Load::new(14, BEGIN + 5 * HOUR, 40, 30, 64).increments {
+        add(&mut writer, *span, profile);
+    }
+    writer.checkpoint(BEGIN + 2 * DAY).expect("a checkpoint");
+    drop(writer);
+    assert_eq!(hours(room.path()).expect("totals").len(), 3);
+    assert_eq!(damage(room.path()), (0, 0));
+    // The record of the new window lacks its checksum now.
+    change(
+        room.path(),
+        "history.db",
+        "UPDATE glance_1h SET sum = NULL, ios = 3",
+    );
+    let mut expected = hours(room.path()).expect("totals");
+    assert_ne!(expected.pop().expect("three").ios, 3);
+    assert_eq!(
+        expected.iter().map(|glance| glance.ios).collect::<Vec<_>>(),
+        [3, 3]
+    );
 }
 
 #[test]
@@ -125,7 +382,7 @@ fn newer_and_foreign_files_are_refused_and_not_changed() {
         drop(connection);
         let before = fs::read(&path).expect("its file");
         let as_expected = |error: &HistoryError| match error {
-            HistoryError::Newer { found, newest, .. } => newer && (*found, *newest) == (99, 2),
+            HistoryError::Newer { found, newest, .. } => newer && (*found, *newest) == (99, 3),
             HistoryError::Foreign { found, .. } => !newer && *found == 7,
             _ => false,
         };
