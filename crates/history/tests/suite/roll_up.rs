@@ -4,10 +4,11 @@
 use proptest::prelude::*;
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_history::{DeviceIncrement, Reader, Settings, Span, Tier, Writer};
+use plumb_history::{DeviceIncrement, Glance, Reader, Settings, Span, Tier, Writer};
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
 use plumb_testkit::temp_dir;
+use plumb_trace::{Event, Op};
 
 use crate::support::{BEGIN, DAY, EVER, HOUR, Load, MINUTE, feed, is_sound, plain, read};
 
@@ -93,6 +94,138 @@ fn capped_tables_give_ranges_with_the_truth() {
             );
         }
     }
+}
+
+/// The additive measures of events, counted one by one.
+#[derive(Debug, Default, PartialEq)]
+struct Counted {
+    ios: u64,
+    reads: u64,
+    writes: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+    timed: u64,
+    /// Of reads and writes, ns.
+    ns_sum: u128,
+    /// Up to 4, 16, 64 and 256 KiB, and longer; a length counts as the next power of two.
+    mix: [u64; 5],
+    /// Reads and writes whose start is no multiple of 512, 1,024, 4,096 and 65,536 bytes.
+    off: [u64; 4],
+}
+
+const UNITS: [u64; 4] = [512, 1024, 4096, 65_536];
+
+fn count<'e>(events: impl Iterator<Item = &'e Event>) -> Counted {
+    let mut counted = Counted::default();
+    for event in events {
+        counted.ios += 1;
+        let (ios, bytes) = match event.op {
+            Op::Read => (&mut counted.reads, &mut counted.read_bytes),
+            Op::Write => (&mut counted.writes, &mut counted.write_bytes),
+            _ => continue,
+        };
+        *ios += 1;
+        *bytes += event.len_bytes;
+        if let Some(ns) = event.device_ns {
+            counted.timed += 1;
+            counted.ns_sum += ns as u128;
+        }
+        let class = match event.len_bytes.next_power_of_two() >> 10 {
+            0..=4 => 0,
+            5..=16 => 1,
+            17..=64 => 2,
+            65..=256 => 3,
+            _ => 4,
+        };
+        counted.mix[class] += 1;
+        for (off, unit) in counted.off.iter_mut().zip(UNITS) {
+            *off += u64::from(event.start_bytes % unit != 0);
+        }
+    }
+    counted
+}
+
+/// Every window of every tier under the usual bounds, against its raw events: additive measures are exact, also those of a table that
+/// has lost detail, and a figure that needs the lost detail is a range that contains the truth.
+#[test]
+fn each_window_is_the_sum_of_its_events() {
+    let (mut exact, mut ranges) = ([0; 3], [0; 3]);
+    // A quiet device reaches no cap before its day, a busy one in each window, and aligned starts of few lengths reach none.
+    for (seed, ios_by_minute, lengths) in [(21, 2, 16), (22, 90, 600), (23, 30, 2)] {
+        let room = temp_dir("each-window");
+        let load = Load::new(seed, BEGIN + 20 * HOUR, 5 * 60, ios_by_minute, lengths);
+        let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+        feed(&mut writer, &load);
+        writer.checkpoint(BEGIN + 2 * DAY).expect("a checkpoint");
+        let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+        let series = reader.series().expect("devices").remove(0);
+        for tier in Tier::ALL {
+            let rows = reader.glance(tier, EVER, None).expect("rows");
+            let of_tier: u64 = rows.iter().map(|row| row.glance.ios).sum();
+            assert_eq!(of_tier, load.whole().ios(), "{tier:?}");
+            for row in rows {
+                let span = row.window.span();
+                let truth = count(load.events_in(span));
+                let glance = row.glance;
+                assert_eq!(
+                    (glance.ios, glance.reads, glance.writes),
+                    (truth.ios, truth.reads, truth.writes)
+                );
+                assert_eq!(
+                    (glance.read_bytes, glance.write_bytes, glance.timed),
+                    (truth.read_bytes, truth.write_bytes, truth.timed)
+                );
+                assert_eq!(glance.mix, truth.mix);
+                // It is counted before a table loses detail.
+                assert_eq!(glance.off_4k, Some(truth.off[2]));
+                let found = reader.profile(&series, span).expect("sound files");
+                let found = found.expect("a window");
+                assert_eq!(found.span, span);
+                assert_eq!(
+                    found.windows.map(|windows| windows > 0),
+                    Tier::ALL.map(|of| of == tier)
+                );
+                assert_eq!(
+                    Glance {
+                        off_4k: glance.off_4k,
+                        ..Glance::of_profile(&found.profile)
+                    },
+                    glance
+                );
+                let has_table = found.untabled_ios == 0;
+                assert_eq!(has_table, tier == Tier::Day || truth.ios >= 64);
+                if !has_table {
+                    continue;
+                }
+                let table = &found.profile.places.table;
+                let data = table.iter().filter(|(key, _)| key.op() != Op::Flush);
+                assert_eq!(data.map(|(_, row)| row.ns_sum).sum::<u128>(), truth.ns_sum);
+                let is_whole = !table.are_lengths_rounded() && !table.is_modulus_lowered();
+                for (unit, truth) in UNITS.into_iter().zip(truth.off) {
+                    let grid = Grid::unit(Bytes(unit)).expect("a grid");
+                    // A modulus below the unit cannot answer, and says so.
+                    let Ok(fit) = table.fit(&grid, Select::DATA) else {
+                        assert!(table.modulus_bytes() < unit);
+                        continue;
+                    };
+                    let range = fit.misaligned;
+                    assert!(
+                        range.low <= truth && truth <= range.high,
+                        "{unit}: {range:?} {truth}"
+                    );
+                    if is_whole {
+                        assert_eq!(range.known(), Some(truth));
+                    }
+                }
+                let counter = if is_whole { &mut exact } else { &mut ranges };
+                counter[tier as usize] += 1;
+            }
+        }
+    }
+    assert!(
+        exact.iter().chain(&ranges).all(|windows| *windows > 0),
+        "{exact:?} {ranges:?}"
+    );
 }
 
 #[test]

@@ -82,6 +82,12 @@ impl Load {
         plain(set.iter().next().expect("one device").clone())
     }
 
+    /// The events that were issued in a span.
+    pub fn events_in(&self, span: Span) -> impl Iterator<Item = &Event> {
+        let is_in = move |event: &&Event| (span.from_ns..span.to_ns).contains(&event.time_ns);
+        self.events.iter().filter(is_in)
+    }
+
     /// The sum of the increments inside a span.
     pub fn within(&self, span: Span) -> Option<Profile> {
         let mut sum: Option<Profile> = None;
