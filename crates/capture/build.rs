@@ -10,7 +10,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");
     let processor = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
     let processor = format!("-DPLUMB_{}", processor.to_uppercase());
-    for layer in ["request", "bio", "vfs", "record"] {
+    for layer in ["block", "vfs", "record"] {
         let source = format!("bpf/{layer}.bpf.c");
         compile(&source, &[&processor], &out.join(format!("{layer}.o")));
         compile(
@@ -47,7 +47,7 @@ fn compile(source: &str, flags: &[&str], object: &Path) {
     }
 }
 
-/// Compresses an object: the program contains nine, and loads few of them.
+/// Compresses an object: the program contains seven, and loads few of them.
 fn pack(object: &Path) {
     let bytes = fs::read(object).expect("the object that clang wrote");
     let packed = zstd::encode_all(bytes.as_slice(), 19).expect("memory for the compression");

@@ -70,7 +70,7 @@ struct plumb_row {
 struct plumb_device {
 	/* Hardly anybody. */
 	u32 dev; /* 0: free */
-	u32 wanted;
+	u32 by_bios; /* its bios count; 0: its requests */
 	u32 region_shift;
 	u32 unused;
 	u64 flushes;

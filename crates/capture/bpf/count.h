@@ -11,7 +11,7 @@
 #ifndef PLUMB_COUNT_H
 #define PLUMB_COUNT_H
 
-#include "kernel.h"
+#include "block.h"
 #include "index.h"
 #include "mix.h"
 
@@ -32,6 +32,7 @@ const volatile u32 device_mask;
 const volatile u32 place_mask;
 const volatile u32 stream_mask;
 const volatile u32 only_wanted; /* devices that are not listed do not count */
+const volatile u32 every_device; /* the bios of disks that make requests count as well, in place of these */
 
 ARRAY_MAP(rows, struct plumb_row);
 ARRAY_MAP(coarse_rows, struct plumb_row);
@@ -74,11 +75,17 @@ INLINE void count(u32 lane, u32 device, u32 histogram, u32 bucket)
 
 /* --- which device --- */
 
+/* Whether a disk is seen by its bios: by default one that makes no requests of them. No disk is seen by both. */
+INLINE u32 counts_bios_of(struct gendisk *disk)
+{
+	return every_device || !makes_requests(disk);
+}
+
 /*
  * The entry of a disk; a new one gets the next that is free. A global function, which the verifier looks at once: as a part of
  * its callers it took most of the time in which the programs are loaded.
  */
-__attribute__((noinline)) u32 device_index(u32 dev, u64 sectors)
+__attribute__((noinline)) u32 device_index(u32 dev, u64 sectors, u32 by_bios)
 {
 	u32 from = MIX(dev), probe;
 
@@ -95,6 +102,7 @@ __attribute__((noinline)) u32 device_index(u32 dev, u64 sectors)
 			found = __sync_val_compare_and_swap(&device->dev, 0, dev);
 			if (!found) {
 				device->region_shift = shift > 26 ? shift - 6 : 20;
+				device->by_bios = by_bios;
 				return index;
 			}
 		}
@@ -105,9 +113,9 @@ __attribute__((noinline)) u32 device_index(u32 dev, u64 sectors)
 }
 
 /* A partition or disk that was not seen before: its entry, as it is to be written in one go. */
-__attribute__((noinline)) u64 new_place(u32 dev, u32 disk_dev, u64 sectors)
+__attribute__((noinline)) u64 new_place(u32 dev, u32 disk_dev, u64 sectors, u32 by_bios)
 {
-	u32 device = device_index(disk_dev, sectors);
+	u32 device = device_index(disk_dev, sectors, by_bios);
 
 	return device == NONE ? 0 : (u64)device << 32 | dev;
 }
@@ -132,7 +140,7 @@ INLINE u32 device_of(struct gendisk *disk, u32 dev, u32 disk_dev, u32 *index)
 		found = place->dev_device;
 		if (unlikely(!found)) {
 			struct block_device *whole = FIELD(disk, part0);
-			u64 made = new_place(dev, disk_dev, FIELD(whole, bd_nr_sectors));
+			u64 made = new_place(dev, disk_dev, FIELD(whole, bd_nr_sectors), counts_bios_of(disk));
 
 			if (!made)
 				return NONE;

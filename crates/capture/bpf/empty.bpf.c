@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * Programs that do nothing, where those of request.bpf.c are: what any program costs there; and programs that do no more than
+ * Programs that do nothing, where those of block.bpf.c are: what any program costs there; and programs that do no more than
  * hand a record of 32 bytes over. For the benchmark alone.
  */
 #include "kernel.h"

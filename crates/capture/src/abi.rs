@@ -30,7 +30,7 @@ pub(crate) struct KernelRow {
 #[repr(C)]
 pub(crate) struct KernelDevice {
     pub(crate) dev: AtomicU32,
-    wanted: AtomicU32,
+    pub(crate) by_bios: AtomicU32,
     pub(crate) region_shift: AtomicU32,
     unused: AtomicU32,
     pub(crate) flushes: AtomicU64,

@@ -11,7 +11,7 @@ use crate::devices::{disks, is_bio_based, names_below};
 use crate::error::CaptureError;
 use crate::filter::Filter;
 use crate::kernel::Types;
-use crate::layer::{Wanted, WatchedLayer, places};
+use crate::layer::{Wanted, WatchedLayers, places};
 use crate::program::{Attached, cheapest};
 use crate::reading::Reading;
 use crate::sender_names::SenderNames;
@@ -125,8 +125,7 @@ pub struct BlockWatch {
 }
 
 enum By {
-    /// At each layer.
-    Programs(Vec<WatchedLayer>),
+    Programs(Box<WatchedLayers>),
     Events(Box<Tracefs>),
 }
 
@@ -165,34 +164,26 @@ impl BlockWatch {
         ))
     }
 
-    /// Loads the programs and attaches them. Those of a layer at which there is nothing to watch are left out.
+    /// Loads the programs and attaches them. Those of a layer without anything to watch are left out.
     fn by_programs(options: &Options) -> Result<BlockWatch, CaptureError> {
         let layers = needed(options);
         let only = options.filter.for_programs()?;
         let types = Types::of_kernel()?;
-        let places = layers.iter().map(|layer| places(*layer, options, &types));
-        let places: Vec<_> = places.collect::<Result<_, _>>()?;
+        let places = places(&layers, options, &types)?;
         let dirty = types.dirty_program();
         drop(types);
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
-        let disks = disks();
+        let of_layers = |dev: &u32| layers.contains(&options.layers.layer_of(*dev));
+        let disks = disks().into_iter().filter(of_layers).count();
+        let wanted = Wanted {
+            layers: &layers,
+            disks,
+            only,
+            dirty,
+        };
         cheapest(options.attach, |attached| {
-            let watched = layers.iter().zip(&places).map(|(&layer, places)| {
-                let devices = named(options, layer);
-                let disks = disks
-                    .iter()
-                    .filter(|dev| options.layers.layer_of(**dev) == layer)
-                    .count();
-                let wanted = Wanted {
-                    layer,
-                    devices: &devices,
-                    disks,
-                    only,
-                    dirty,
-                };
-                WatchedLayer::attach(&wanted, attached, places, &btf, options)
-            });
-            let by = By::Programs(watched.collect::<Result<_, _>>()?);
+            let watched = WatchedLayers::attach(&wanted, attached, &places, &btf, options)?;
+            let by = By::Programs(Box::new(watched));
             Ok(BlockWatch::new(attached, layers.clone(), by, options))
         })
     }
@@ -244,10 +235,9 @@ impl BlockWatch {
     pub fn read(&mut self) -> Reading {
         let mut reading = Reading::default();
         match &mut self.by {
-            By::Programs(all) => {
+            By::Programs(watched) => {
                 self.senders.begin_reading();
-                all.iter_mut()
-                    .for_each(|watched| reading.add(watched.read(&mut self.senders)));
+                reading.add(watched.read(&mut self.senders));
             }
             By::Events(events) => reading.add(events.read()),
         }
@@ -278,10 +268,7 @@ impl BlockWatch {
     fn oldest(&mut self, dev: u32, since_ns: u64) -> Option<SingleIo> {
         let names = &mut self.senders;
         match &self.by {
-            By::Programs(all) => all
-                .iter()
-                .filter_map(|watched| watched.oldest(dev, since_ns, names))
-                .max(),
+            By::Programs(watched) => watched.oldest(dev, since_ns, names),
             By::Events(_) => None,
         }
     }
@@ -292,16 +279,6 @@ fn needed(options: &Options) -> Vec<Layer> {
     let layers = [Layer::Request, Layer::Bio].into_iter();
     layers
         .filter(|layer| options.layers.need(*layer, &options.devices))
-        .collect()
-}
-
-/// Disks that were named and are watched at a layer.
-fn named(options: &Options, layer: Layer) -> Vec<u32> {
-    options
-        .devices
-        .iter()
-        .copied()
-        .filter(|dev| options.layers.layer_of(*dev) == layer)
         .collect()
 }
 

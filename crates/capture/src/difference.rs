@@ -19,10 +19,10 @@ use crate::devices::{Device, name_of};
 use crate::layer::BlockCounters;
 use crate::reading::{ALIGNMENTS, Misses, Process, Reading};
 use crate::sender_names::SenderNames;
+use crate::sizes::Sizes;
 
 /// Counters and their values at the last reading.
 pub(crate) struct Readings {
-    layer: Layer,
     counters: BlockCounters,
     tables: Settings,
     rows: Vec<PreviousRow>,
@@ -91,6 +91,24 @@ struct PreviousDevice {
     last_issue_ns: u64,
 }
 
+/// Memory of [`Readings`] for maps of these sizes, at most, with the part that only a reading has.
+pub(crate) fn buffer_bytes(sizes: &Sizes) -> usize {
+    let rows = sizes.lanes * sizes.rows + sizes.coarse_rows;
+    rows * (size_of::<PreviousRow>() + size_of::<Timed>())
+        + sizes.counts() * size_of::<u64>()
+        + sizes.devices * size_of::<PreviousDevice>()
+        + sizes.sent() * size_of::<PreviousSent>()
+        + sizes.processes * size_of::<u64>()
+}
+
+/// The layer at which a disk is watched.
+fn layer_of(device: &abi::KernelDevice) -> Layer {
+    match device.by_bios.load(Ordering::Relaxed) {
+        0 => Layer::Request,
+        _ => Layer::Bio,
+    }
+}
+
 pub(crate) fn now(word: &AtomicU64) -> u64 {
     word.load(Ordering::Acquire)
 }
@@ -116,7 +134,6 @@ pub(crate) fn text_of(words: &[AtomicU64]) -> String {
 
 impl Readings {
     pub(crate) fn new(
-        layer: Layer,
         counters: BlockCounters,
         tables: Settings,
         forget_after: Duration,
@@ -124,7 +141,6 @@ impl Readings {
         Readings {
             last_sent_ns: vec![0; counters.processes.len()],
             forget_after_ns: forget_after.as_nanos() as u64,
-            layer,
             tables,
             rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
@@ -251,7 +267,7 @@ impl Readings {
                     .get(device)
                     .is_some_and(|device| device.dev.load(Ordering::Relaxed) == dev)
         };
-        let in_flight = self.counters.flights.iter().filter(is_of_disk);
+        let in_flight = self.counters.flights().filter(is_of_disk);
         let oldest = in_flight.min_by_key(|flight| now(&flight.issued_ns))?;
         let len_bytes = u64::from(oldest.sectors.load(Ordering::Acquire)) * 512;
         Some(SingleIo {
@@ -293,7 +309,7 @@ impl Readings {
             return None;
         }
         let table = self.table();
-        let layer = self.layer;
+        let layer = layer_of(device);
         let known = self.device(dev);
         let mut profile = Profile::new(&known.name, layer, table);
         profile.size_bytes = Some(known.size_bytes).filter(|&bytes| bytes > 0);
@@ -456,7 +472,7 @@ impl Readings {
             }
             let is_idle = present_ns - *last_sent_ns >= self.forget_after_ns;
             // A disk that has come to be known since waits for the next reading. A disk that is not watched has no I/O.
-            let Some(disk) = disks.get(&dev) else {
+            let Some((disk, layer)) = disks.get(&dev).copied() else {
                 if is_idle {
                     forget(process, last_sent_ns);
                 }
@@ -512,9 +528,9 @@ impl Readings {
                     .name
                     .clone()
             };
-            let (device, disk) = (name(dev), name(*disk));
-            if reading.profiles.find(&disk, self.layer).is_some() {
-                let profile = reading.profiles.entry(&disk, self.layer, Table::default);
+            let (device, disk) = (name(dev), name(disk));
+            if reading.profiles.find(&disk, layer).is_some() {
+                let profile = reading.profiles.entry(&disk, layer, Table::default);
                 profile.top.add(&comm, ProcessShare { ios, bytes });
             }
             let threads = threads.get(&(index as u32)).copied().unwrap_or(0);
@@ -544,8 +560,8 @@ impl Readings {
             .small_sort_by_key(|process| std::cmp::Reverse(process.ios));
     }
 
-    /// The disk of each disk and partition that was seen, by number.
-    fn disks(&self) -> BTreeMap<u32, u32> {
+    /// The disk of each disk and partition that was seen, by number, and its layer.
+    fn disks(&self) -> BTreeMap<u32, (u32, Layer)> {
         let places = self
             .counters
             .places
@@ -555,7 +571,8 @@ impl Readings {
             .filter(|place| *place != 0)
             .filter_map(|place| {
                 let disk = self.counters.devices.get((place >> 32) as usize)?;
-                Some((place as u32, disk.dev.load(Ordering::Relaxed)))
+                let known = (disk.dev.load(Ordering::Relaxed), layer_of(disk));
+                Some((place as u32, known))
             })
             .collect()
     }
@@ -563,7 +580,7 @@ impl Readings {
 
 /// Processes by index that I/O in flight name.
 fn processes_in_flight(counters: &BlockCounters) -> BTreeSet<u32> {
-    let in_flight = counters.flights.iter();
+    let in_flight = counters.flights();
     in_flight
         .filter(|flight| now(&flight.address) != 0)
         .map(|flight| flight.process.load(Ordering::Acquire))

@@ -1,4 +1,4 @@
-//! One layer: loads the programs that count its I/O, and maps their counters.
+//! The programs of the block layers: loads them, attaches them, and maps their counters.
 
 use std::sync::atomic::AtomicU64;
 
@@ -17,43 +17,15 @@ use crate::program::{Attached, Object, attach_one, mix, shared, skipped_calls, w
 use crate::reading::Reading;
 use crate::sender_names::{SenderNames, numbers_are_those_of_the_host};
 use crate::shared::Shared;
+use crate::sizes::Sizes;
 
-static REQUESTS: Object = Object {
-    reading_in_place: include_bytes!(concat!(env!("OUT_DIR"), "/request.o.zst")),
-    copying: include_bytes!(concat!(env!("OUT_DIR"), "/request_copying.o.zst")),
+static BLOCK: Object = Object {
+    reading_in_place: include_bytes!(concat!(env!("OUT_DIR"), "/block.o.zst")),
+    copying: include_bytes!(concat!(env!("OUT_DIR"), "/block_copying.o.zst")),
 };
 
-static BIOS: Object = Object {
-    reading_in_place: include_bytes!(concat!(env!("OUT_DIR"), "/bio.o.zst")),
-    copying: include_bytes!(concat!(env!("OUT_DIR"), "/bio_copying.o.zst")),
-};
-
-/// CPUs that have a lane of counters of their own; more share them.
-const LANES_MAX: usize = 16;
-/// Rows of all lanes together: 16 MiB.
-const ROWS_MAX: usize = 1 << 18;
-/// Rows of a lane: 2 MiB.
-const ROWS_OF_LANE_MAX: usize = 1 << 15;
-/// Lanes of a device have 79 KiB of histograms each: 40 MiB at most, more only with more devices.
-const LANE_DEVICES_MAX: usize = 512;
-/// All starts of a disk modulo 1 MiB, by operation, stream and eight powers of two of length: 4 MiB.
-const COARSE_ROWS: usize = 1 << 16;
-const DEVICES_MIN: usize = 16;
-/// Room for disks and partitions, bound by the field of a row's key.
-const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
-const REQUEST_FLIGHTS: usize = 1 << 16;
-/// Fewer: devices without requests are few, and a bio has a choice of places.
-pub(crate) const BIO_FLIGHTS: usize = 1 << 15;
-/// Sets of four ends of I/O: 128 KiB; one busy disk fills an eighth.
-const STREAMS: usize = 1 << 11;
-const SENDERS: usize = 1 << 14;
-const PROCESSES: usize = 1 << 12;
-/// Notes, one for each MiB of a file that has dirty pages: 2 MiB of memory.
-const DIRTIERS: usize = 1 << 15;
-const THREADS: usize = 1 << 16;
-
-/// The programs of a layer at work. They are detached when it is dropped.
-pub(crate) struct WatchedLayer {
+/// The programs at work. They are detached when it is dropped.
+pub(crate) struct WatchedLayers {
     /// Keeps programs and maps.
     programs: Ebpf,
     readings: Readings,
@@ -75,101 +47,69 @@ pub(crate) struct BlockCounters {
     pub(crate) sent: Shared<abi::Sent>,
     /// Of each device the slowest, then the first that failed.
     pub(crate) kept: Shared<abi::Kept>,
-    pub(crate) flights: Shared<abi::Flight>,
+    request_flights: Shared<abi::Flight>,
+    bio_flights: Shared<abi::Flight>,
     pub(crate) totals: Shared<abi::Totals>,
     pub(crate) lanes: usize,
-}
-
-/// Sizes of the maps; each is a power of two, so that a mask keeps an index within.
-#[derive(Clone, Copy)]
-struct Sizes {
-    lanes: usize,
-    rows: usize,
-    devices: usize,
-    flights: usize,
-}
-
-impl Sizes {
-    fn for_disks(layer: Layer, disks: usize) -> Sizes {
-        let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
-        // Twice as many as exist, so that later disks and hash collisions find room.
-        let devices = (2 * disks)
-            .next_power_of_two()
-            .clamp(DEVICES_MIN, PLACES / 2);
-        let lanes = cpus
-            .next_power_of_two()
-            .min(LANES_MAX)
-            .min((LANE_DEVICES_MAX / devices).max(1));
-        let flights = if layer == Layer::Bio {
-            BIO_FLIGHTS
-        } else {
-            REQUEST_FLIGHTS
-        };
-        Sizes {
-            lanes,
-            rows: (ROWS_MAX / lanes).min(ROWS_OF_LANE_MAX),
-            devices,
-            flights,
-        }
-    }
 }
 
 /// A program and the tracepoint that it is for.
 pub(crate) type Attachment = (&'static str, &'static str);
 
-/// The programs of a layer, in the order in which they are attached: the completions first, so that an I/O that was seen to
+/// The programs of these layers, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
 pub(crate) fn places(
-    layer: Layer,
+    layers: &[Layer],
     options: &Options,
     types: &Types,
 ) -> Result<Vec<Attachment>, CaptureError> {
-    types.check_bio_tracepoints(layer == Layer::Bio)?;
-    if layer == Layer::Bio {
-        let mut places = vec![
-            ("end_bio", "block_bio_complete"),
-            ("split_bio", "block_split"),
-        ];
+    let has_bios = layers.contains(&Layer::Bio);
+    types.check_bio_tracepoints(has_bios)?;
+    let mut places = Vec::new();
+    if has_bios {
+        places.push(("end_bio", "block_bio_complete"));
         // Of bios that a path of NVMe put together to one request, the driver tells the end of the first alone.
         if options.layers.is_every_device_at(Layer::Bio) || have_heads_of_paths(&options.devices) {
             places.push(("end_request_bios", "block_rq_complete"));
         }
-        places.push(("begin_bio", "block_bio_queue"));
-        return Ok(places);
     }
-    let issue = types.issue_program()?;
-    Ok(vec![
-        ("complete_request", "block_rq_complete"),
+    let has_requests = layers.contains(&Layer::Request);
+    if has_requests {
+        places.push(("complete_request", "block_rq_complete"));
+    }
+    places.extend([
         ("split_bio", "block_split"),
         ("queue_bio", "block_bio_queue"),
-        (issue, "block_rq_issue"),
-    ])
+    ]);
+    if has_requests {
+        places.push((types.issue_program()?, "block_rq_issue"));
+    }
+    Ok(places)
 }
 
-/// The parameters for loading a layer's programs.
+/// The parameters for loading the programs.
 pub(crate) struct Wanted<'a> {
-    pub(crate) layer: Layer,
-    /// Numbers of the disks; all when empty.
-    pub(crate) devices: &'a [u32],
-    /// How many there may be.
+    pub(crate) layers: &'a [Layer],
+    /// Disks of the host.
     pub(crate) disks: usize,
     pub(crate) only: Words,
     /// The program that sees pages become dirty, if the kernel has its tracepoint.
     pub(crate) dirty: Option<Attachment>,
 }
 
-impl WatchedLayer {
+impl WatchedLayers {
     pub(crate) fn attach(
         wanted: &Wanted<'_>,
         attached: Attached,
         places: &[Attachment],
         btf: &Btf,
         options: &Options,
-    ) -> Result<WatchedLayer, CaptureError> {
-        let sizes = Sizes::for_disks(wanted.layer, wanted.disks);
+    ) -> Result<WatchedLayers, CaptureError> {
+        let cpus = aya::util::nr_cpus().unwrap_or(1);
+        let sizes = Sizes::new(cpus, wanted.layers, wanted.disks);
         let mut programs = load(wanted, attached, btf, sizes, options)?;
-        for device in wanted.devices {
-            want(&mut programs, *device, sizes)?;
+        for device in &options.devices {
+            want(&mut programs, *device, sizes, options)?;
         }
         let counters = BlockCounters::map(&programs, sizes.lanes)?;
         for (program, tracepoint) in places {
@@ -182,13 +122,8 @@ impl WatchedLayer {
                 Err(error) => return Err(error),
             }
         }
-        let readings = Readings::new(
-            wanted.layer,
-            counters,
-            options.tables.clone(),
-            options.forget_after,
-        );
-        Ok(WatchedLayer {
+        let readings = Readings::new(counters, options.tables.clone(), options.forget_after);
+        Ok(WatchedLayers {
             programs,
             readings,
             skipped_calls: 0,
@@ -224,73 +159,50 @@ fn load(
     sizes: Sizes,
     options: &Options,
 ) -> Result<Ebpf, CaptureError> {
-    let Sizes {
-        lanes,
-        rows,
-        devices,
-        flights,
-    } = sizes;
     let mask = |entries: usize| entries as u32 - 1;
-    let mut constants = vec![
-        (
-            "modulus_sectors",
-            (options.tables.modulus_bytes / 512) as u32,
-        ),
-        ("lane_mask", mask(lanes)),
-        (
-            "lanes_shared",
-            u32::from(aya::util::nr_cpus().unwrap_or(usize::MAX) > lanes),
-        ),
-        ("row_mask", mask(rows)),
-        ("coarse_mask", mask(COARSE_ROWS)),
-        ("row_shift", rows.trailing_zeros()),
-        ("device_mask", mask(devices)),
-        ("place_mask", mask(PLACES)),
-        ("flight_mask", mask(flights)),
-        ("stream_mask", mask(STREAMS)),
-        ("process_mask", mask(PROCESSES)),
-        ("thread_mask", mask(THREADS)),
-        ("dirtier_mask", mask(DIRTIERS)),
-        (
-            "own_tgid",
-            match options.own_reads {
-                OwnReads::LeftOut if numbers_are_those_of_the_host() => std::process::id(),
-                OwnReads::LeftOut | OwnReads::Counted => 0,
-            },
-        ),
-        ("kept_mask", mask(2 * abi::KEPT * devices)),
-        ("only_wanted", u32::from(!wanted.devices.is_empty())),
+    let is_shared = aya::util::nr_cpus().unwrap_or(usize::MAX) > sizes.lanes;
+    let watches = |layer| u32::from(wanted.layers.contains(&layer));
+    let every_device = options.layers.is_every_device_at(Layer::Bio);
+    let own_tgid = match options.own_reads {
+        OwnReads::LeftOut if numbers_are_those_of_the_host() => std::process::id(),
+        OwnReads::LeftOut | OwnReads::Counted => 0,
+    };
+    let modulus_sectors = (options.tables.modulus_bytes / 512) as u32;
+    let constants = [
+        ("modulus_sectors", modulus_sectors),
+        ("lane_mask", mask(sizes.lanes)),
+        ("lanes_shared", u32::from(is_shared)),
+        ("row_mask", mask(sizes.rows)),
+        ("coarse_mask", mask(sizes.coarse_rows)),
+        ("row_shift", sizes.rows.trailing_zeros()),
+        ("device_mask", mask(sizes.devices)),
+        ("place_mask", mask(sizes.places)),
+        ("flight_mask", mask(sizes.flights)),
+        ("bio_flight_mask", mask(sizes.bio_flights)),
+        ("bios_mask", mask(sizes.bio_flights / abi::BIOS)),
+        ("stream_mask", mask(sizes.streams)),
+        ("sender_mask", mask(sizes.senders)),
+        ("process_mask", mask(sizes.processes)),
+        ("thread_mask", mask(sizes.threads)),
+        ("dirtier_mask", mask(sizes.dirtiers)),
+        ("kept_mask", mask(sizes.kept())),
+        ("own_tgid", own_tgid),
+        ("only_wanted", u32::from(!options.devices.is_empty())),
+        ("every_device", u32::from(every_device)),
+        ("watches_requests", watches(Layer::Request)),
+        ("watches_bios", watches(Layer::Bio)),
     ];
-    let mut entries = vec![
-        ("rows", lanes * rows),
-        ("coarse_rows", COARSE_ROWS),
-        ("counts", lanes * devices * abi::HISTOGRAMS * abi::BUCKETS),
-        ("devices", devices),
-        ("places", PLACES),
-        ("flights", flights),
-        ("streams", STREAMS),
-        ("processes", PROCESSES),
-        ("threads", THREADS),
-        ("dirtiers", DIRTIERS),
-        ("sent", lanes * PROCESSES),
-        ("kept", 2 * abi::KEPT * devices),
-    ];
-    if wanted.layer == Layer::Bio {
-        constants.push(("bios_mask", mask(flights / abi::BIOS)));
-        constants.push((
-            "every_device",
-            u32::from(options.layers.is_every_device_at(Layer::Bio)),
-        ));
-        entries.push(("bios", flights / abi::BIOS));
-        return BIOS.load(attached, btf, &constants, Some(&wanted.only), &entries);
-    }
-    constants.push(("sender_mask", mask(SENDERS)));
-    entries.push(("senders", SENDERS));
-    REQUESTS.load(attached, btf, &constants, Some(&wanted.only), &entries)
+    let entries = sizes.maps().map(|map| (map.name, map.entries));
+    BLOCK.load(attached, btf, &constants, Some(&wanted.only), &entries)
 }
 
 /// Makes room for a disk before anything counts, where the programs look for it.
-fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError> {
+fn want(
+    programs: &mut Ebpf,
+    dev: u32,
+    sizes: Sizes,
+    options: &Options,
+) -> Result<(), CaptureError> {
     let failed = |reason: String| CaptureError::Map {
         map: "devices",
         reason,
@@ -313,7 +225,8 @@ fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError>
                     .size_bytes
                     .saturating_sub(1)
                     .leading_zeros();
-            (entry[0], entry[2]) = (dev, bits.saturating_sub(6).max(20));
+            let by_bios = u32::from(options.layers.layer_of(dev) == Layer::Bio);
+            entry[..3].copy_from_slice(&[dev, by_bios, bits.saturating_sub(6).max(20)]);
             return devices
                 .set(index, entry, 0)
                 .map_err(|error| failed(error.to_string()));
@@ -326,6 +239,11 @@ fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError>
 }
 
 impl BlockCounters {
+    /// The places of all I/O in flight.
+    pub(crate) fn flights(&self) -> impl Iterator<Item = &abi::Flight> {
+        self.request_flights.iter().chain(self.bio_flights.iter())
+    }
+
     fn map(programs: &Ebpf, lanes: usize) -> Result<BlockCounters, CaptureError> {
         Ok(BlockCounters {
             rows: shared(programs, "rows")?,
@@ -337,9 +255,66 @@ impl BlockCounters {
             threads: shared(programs, "threads")?,
             sent: shared(programs, "sent")?,
             kept: shared(programs, "kept")?,
-            flights: shared(programs, "flights")?,
+            request_flights: shared(programs, "flights")?,
+            bio_flights: shared(programs, "bio_flights")?,
             totals: shared(programs, "totals")?,
             lanes,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, AsRawFd};
+
+    use plumb_testkit::require;
+
+    use super::*;
+
+    /// The kernel states the memory of each map as it is calculated, also for hosts with more processors than this one.
+    #[test]
+    fn maps_take_the_calculated_memory() {
+        require!(Bpf);
+        let options = Options::default();
+        let layers = [Layer::Request, Layer::Bio];
+        let wanted = Wanted {
+            layers: &layers,
+            disks: 1,
+            only: options.filter.for_programs().expect("no filter"),
+            dirty: None,
+        };
+        let btf = Btf::from_sys_fs().expect("types of the kernel");
+        for (cpus, disks) in [(2, 1), (128, 1), (128, 64)] {
+            let sizes = Sizes::new(cpus, &layers, disks);
+            let way = Attached::TypedTracepoints;
+            let programs = load(&wanted, way, &btf, sizes, &options).expect("maps");
+            for map in sizes.maps() {
+                let found = memory_of(&programs, map.name);
+                assert_eq!(found, map.bytes(), "{} of {cpus} processors", map.name);
+            }
+            // Totals and constants have a page each, beside that of their description.
+            let all: usize = programs
+                .maps()
+                .map(|(name, _)| memory_of(&programs, name))
+                .sum();
+            let counted = crate::WatchMemory::new(cpus, disks).map_bytes;
+            assert!(
+                (counted..counted + (64 << 10)).contains(&all),
+                "{all} of {counted}"
+            );
+        }
+    }
+
+    /// Memory of a map by the kernel's description of its descriptor.
+    fn memory_of(programs: &Ebpf, name: &str) -> usize {
+        let Some(aya::maps::Map::Array(map)) = programs.map(name) else {
+            panic!("no array {name}");
+        };
+        let number = map.fd().as_fd().as_raw_fd();
+        let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
+        let text = text.expect("a description");
+        let line = text.lines().find_map(|line| line.strip_prefix("memlock:"));
+        line.and_then(|bytes| bytes.trim().parse().ok())
+            .unwrap_or_else(|| panic!("no memory in {text}"))
     }
 }

@@ -21,6 +21,7 @@ mod record;
 mod sender_names;
 mod shared;
 mod silence;
+mod sizes;
 mod tracefs;
 mod vfs;
 
@@ -32,4 +33,5 @@ pub use filter::Filter;
 pub use program::Attached;
 pub use reading::{ALIGNMENTS, Misses, Process, Reading, alignment_of};
 pub use record::{Batches, DiskAnswers, DiskTally, PIDS_MAX, Record, RecordOptions, Recorder};
+pub use sizes::WatchMemory;
 pub use vfs::{Vfs, write_out};

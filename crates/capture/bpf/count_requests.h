@@ -1,14 +1,14 @@
-// SPDX-License-Identifier: MIT OR GPL-2.0
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /* The request layer, summed up: an I/O counts once, when it is first issued, and is timed when the last of it completes. */
-#include "kernel.h"
+#ifndef PLUMB_COUNT_REQUESTS_H
+#define PLUMB_COUNT_REQUESTS_H
+
 #include "ended.h"
 #include "request.h"
 #include "senders.h"
 
 _Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
 _Static_assert(sizeof(struct plumb_sender) == PLUMB_SENDER_BYTES, "sender");
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile u32 flight_mask;
 const volatile u32 sender_mask;
@@ -179,7 +179,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 }
 
 /* Notes who sends a bio: what issues its request later may be another. */
-INLINE int queue(struct bio *bio)
+INLINE int note_sender(struct bio *bio)
 {
 	struct block_device *bdev = FIELD(bio, bi_bdev);
 	u32 dev = FIELD(bdev, bd_dev);
@@ -190,7 +190,7 @@ INLINE int queue(struct bio *bio)
 	if (!FIELD(bio, bi_iter.bi_size))
 		return 0;
 	/* A note displaces another one: I/O of disks that are not watched leave none. */
-	if (only_wanted && device_index(number_of(FIELD(bdev, bd_disk)), 0) == NONE)
+	if (only_wanted && device_index(number_of(FIELD(bdev, bd_disk)), 0, 0) == NONE)
 		return 0;
 	sender = note_at(dev, sector);
 	if (!sender)
@@ -206,7 +206,7 @@ INLINE int queue(struct bio *bio)
 }
 
 /* A bio is cut in two: what is left of it behind the piece is sent by the same. */
-INLINE int split(struct bio *piece)
+INLINE int split_request_bio(struct bio *piece)
 {
 	struct block_device *bdev = FIELD(piece, bi_bdev);
 	struct gendisk *disk = FIELD(bdev, bd_disk);
@@ -237,28 +237,4 @@ INLINE int split(struct bio *piece)
 	return 0;
 }
 
-TRACEPOINT("block_rq_issue") int issue_request(u64 *ctx)
-{
-	return issue((struct request *)ctx[0]);
-}
-
-/* Where the queue comes first. */
-TRACEPOINT("block_rq_issue") int issue_queue_request(u64 *ctx)
-{
-	return issue((struct request *)ctx[1]);
-}
-
-TRACEPOINT("block_rq_complete") int complete_request(u64 *ctx)
-{
-	return complete((struct request *)ctx[0], (s32)ctx[1], (u32)ctx[2]);
-}
-
-TRACEPOINT("block_bio_queue") int queue_bio(u64 *ctx)
-{
-	return queue((struct bio *)ctx[0]);
-}
-
-TRACEPOINT("block_split") int split_bio(u64 *ctx)
-{
-	return split((struct bio *)ctx[0]);
-}
+#endif

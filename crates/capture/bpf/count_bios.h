@@ -1,30 +1,29 @@
-// SPDX-License-Identifier: MIT OR GPL-2.0
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * The bio layer, summed up: an I/O counts when a device is given it, and is timed when all of it has ended. By default only
  * devices count that make no requests of their bios; those of the others are seen as requests.
  */
-#include "kernel.h"
+#ifndef PLUMB_COUNT_BIOS_H
+#define PLUMB_COUNT_BIOS_H
+
 #include "ended.h"
 #include "senders.h"
 #include "bios.h"
 
 _Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
+const volatile u32 bio_flight_mask;
 
-const volatile u32 flight_mask;
-const volatile u32 every_device;
+ARRAY_MAP(bio_flights, struct plumb_flight);
 
-ARRAY_MAP(flights, struct plumb_flight);
-
-INLINE struct plumb_flight *flight_at(u32 place)
+INLINE struct plumb_flight *bio_flight_at(u32 place)
 {
-	return at(&flights, place & flight_mask);
+	return at(&bio_flights, place & bio_flight_mask);
 }
 
 INLINE u64 came_ns(u32 place)
 {
-	struct plumb_flight *flight = flight_at(place);
+	struct plumb_flight *flight = bio_flight_at(place);
 
 	return flight ? flight->issued_ns : ~0ULL;
 }
@@ -42,11 +41,11 @@ INLINE void forget(u32 lane, const struct plumb_flight *flight, u64 now)
 }
 
 /* Where a bio that begins is noted; 0 when others took every place in that moment. */
-INLINE struct plumb_flight *flight_of(u32 lane, u64 address, u64 now)
+INLINE struct plumb_flight *bio_flight_of(u32 lane, u64 address, u64 now)
 {
 	u64 before;
 	u32 place = board(address, &before);
-	struct plumb_flight *flight = place == NONE ? 0 : flight_at(place);
+	struct plumb_flight *flight = place == NONE ? 0 : bio_flight_at(place);
 
 	if (flight && before)
 		forget(lane, flight, now);
@@ -57,7 +56,7 @@ INLINE struct plumb_flight *flight_of(u32 lane, u64 address, u64 now)
 INLINE void pass_over(u32 lane, struct bio *bio)
 {
 	u64 address = address_of(bio), now = bpf_ktime_get_ns();
-	struct plumb_flight *flight = flight_of(lane, address, now);
+	struct plumb_flight *flight = bio_flight_of(lane, address, now);
 
 	if (!flight)
 		return;
@@ -71,7 +70,7 @@ INLINE struct plumb_device *device_of_bio(struct bio *bio, u32 *index, u32 *plac
 	struct block_device *bdev = FIELD(bio, bi_bdev);
 	struct gendisk *disk = FIELD(bdev, bd_disk);
 
-	if (!every_device && makes_requests(disk))
+	if (!counts_bios_of(disk))
 		return 0;
 	*dev = FIELD(bdev, bd_dev);
 	*index = *dev ? device_of(disk, *dev, number_of(disk), place) : NONE;
@@ -85,7 +84,7 @@ INLINE struct plumb_device *device_of_bio(struct bio *bio, u32 *index, u32 *plac
 	return at(&devices, *index & device_mask);
 }
 
-INLINE int queue(struct bio *bio)
+INLINE int begin_bio(struct bio *bio)
 {
 	u32 opf = FIELD(bio, bi_opf), sectors = FIELD(bio, bi_iter.bi_size) >> 9, dev = 0, lane;
 	struct io io = { .sector = FIELD(bio, bi_iter.bi_sector), .sectors = sectors, .op = op_of(opf) };
@@ -122,7 +121,7 @@ INLINE int queue(struct bio *bio)
 	count_process(lane, by.process, io.sector, sectors, by.is_written_back);
 	note_thread(by.process, by.thread, io.now);
 	address = address_of(bio);
-	flight = flight_of(lane, address, io.now);
+	flight = bio_flight_of(lane, address, io.now);
 	if (!flight) {
 		ADD(device->unmatched_issues, 1);
 		return 0;
@@ -160,7 +159,7 @@ INLINE void count_unmatched(struct bio *bio, s32 error)
 __attribute__((noinline)) int end_at(u64 address, s32 error)
 {
 	u32 place = place_of(address);
-	struct plumb_flight *flight = place == NONE ? 0 : flight_at(place);
+	struct plumb_flight *flight = place == NONE ? 0 : bio_flight_at(place);
 	struct plumb_device *device;
 	struct ended io = {};
 	u32 is_counted;
@@ -189,7 +188,7 @@ __attribute__((noinline)) int end_at(u64 address, s32 error)
 	return 1;
 }
 
-INLINE int split(struct bio *piece)
+INLINE int split_counted_bio(struct bio *piece)
 {
 	struct plumb_device *device;
 	u32 index, place, dev;
@@ -202,29 +201,4 @@ INLINE int split(struct bio *piece)
 	return 0;
 }
 
-TRACEPOINT("block_bio_queue") int begin_bio(u64 *ctx)
-{
-	return queue((struct bio *)ctx[0]);
-}
-
-/* The queue comes first. */
-TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
-{
-	struct bio *bio = (struct bio *)ctx[1];
-	s32 error = FIELD(bio, bi_status);
-
-	if (!end_at(address_of(bio), error))
-		count_unmatched(bio, error);
-	return 0;
-}
-
-/* Loaded where devices that make requests are watched. */
-TRACEPOINT("block_rq_complete") int end_request_bios(u64 *ctx)
-{
-	return end_bios_of((struct request *)ctx[0], (s32)ctx[1], (u32)ctx[2]);
-}
-
-TRACEPOINT("block_split") int split_bio(u64 *ctx)
-{
-	return split((struct bio *)ctx[0]);
-}
+#endif
