@@ -16,6 +16,7 @@ use hyper::header::ACCEPT;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -57,6 +58,10 @@ impl Default for Limits {
     }
 }
 
+/// Connections that the kernel keeps until the thread accepts them; the kernel's own limit is 4,096 by default (somaxconn). It drops the
+/// first packet of a further one, and the client repeats it after a second.
+const WAITING_CONNECTIONS_MAX: i32 = 4096;
+
 /// Time without a new connection after one could not be accepted: the process has no file descriptor left.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -81,6 +86,8 @@ impl Server {
             ));
         }
         listener.set_nonblocking(true)?;
+        // A socket that listens already takes the new number. The library's own sockets have 128.
+        SockRef::from(&listener).listen(WAITING_CONNECTIONS_MAX)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()

@@ -281,3 +281,37 @@ fn addresses_that_others_reach_are_refused() {
     let words = refused.expect("a refusal").to_string();
     assert!(words.ends_with("expected a loopback address"), "{words}");
 }
+
+/// While an answer is made, many more clients can connect than are served at a time.
+#[test]
+fn clients_of_a_busy_server_connect_at_once() {
+    let (release, gate) = std::sync::mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(gate);
+    let (begin, begun) = std::sync::mpsc::channel();
+    let server = start(PATIENT, move |request| {
+        if request.path == "/wait" {
+            begin.send(()).expect("the test listens");
+            // The thread of the server is busy until then; an error is the end of the test.
+            let _ = gate.lock().expect("no panic").recv();
+        }
+        echo(request)
+    });
+    // A test that fails drops it before the server, whose thread waits for it.
+    let release = release;
+    let mut busy = connect(server.address());
+    let request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    busy.write_all(request.as_bytes()).expect("a reader");
+    begun.recv_timeout(wait::PATIENCE).expect("a request");
+    // The kernel drops the first packet of a client for whom it has no room, so that it cannot connect.
+    let limit = Duration::from_secs(60);
+    let clients: Vec<TcpStream> = (0..1_000)
+        .map(|number| {
+            TcpStream::connect_timeout(&server.address(), limit)
+                .unwrap_or_else(|error| panic!("client {number}: {error}"))
+        })
+        .collect();
+    drop(clients);
+    release.send(()).expect("the server waits");
+    assert_eq!(status(&read_all(busy)), "404 Not Found");
+    assert_eq!(status(&ask(server.address(), ECHO)), "200 OK");
+}
