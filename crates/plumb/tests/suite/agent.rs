@@ -18,6 +18,7 @@ use crate::common::direct::DirectReader;
 use crate::common::schema::Schema;
 use crate::common::{Folder, Ran, copy_program, plumb};
 
+mod flood;
 mod metrics;
 
 /// Time for the agent to do something.

@@ -7,15 +7,15 @@ use super::*;
 use crate::common::exposition::{self, Samples};
 
 /// An agent on a loop device whose sectors have 512 bytes.
-struct Metered {
-    _folder: Folder,
-    disk: LoopDevice,
-    service: Service,
-    address: SocketAddr,
+pub(super) struct Metered {
+    pub(super) folder: Folder,
+    pub(super) disk: LoopDevice,
+    pub(super) service: Service,
+    pub(super) address: SocketAddr,
 }
 
 impl Metered {
-    fn begin(name: &str) -> Metered {
+    pub(super) fn begin(name: &str) -> Metered {
         Metered::begin_in(Folder::new(name))
     }
 
@@ -35,7 +35,7 @@ impl Metered {
             .unwrap_or_else(|| panic!("no address in {said}"));
         Metered {
             address: address.parse().expect("an address"),
-            _folder: folder,
+            folder,
             disk,
             service,
         }
@@ -49,11 +49,11 @@ impl Metered {
         }
     }
 
-    fn get(&self, path: &str, accept: &str) -> (String, String) {
+    pub(super) fn get(&self, path: &str, accept: &str) -> (String, String) {
         get(self.address, path, accept)
     }
 
-    fn series(&self) -> Samples {
+    pub(super) fn series(&self) -> Samples {
         let (head, text) = self.get("/metrics", "");
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         exposition::check_by_promtool(&text);
@@ -61,7 +61,7 @@ impl Metered {
     }
 
     /// A counter of reads of the device.
-    fn reads(&self, series: &Samples, name: &str) -> f64 {
+    pub(super) fn reads(&self, series: &Samples, name: &str) -> f64 {
         let labels = [("device", self.disk.name()), ("op", "read".to_owned())];
         let labels = labels
             .each_ref()
@@ -70,7 +70,7 @@ impl Metered {
     }
 
     /// The series once these reads are counted.
-    fn series_with(&self, reads: f64) -> Samples {
+    pub(super) fn series_with(&self, reads: f64) -> Samples {
         let mut series = Samples::new();
         wait::until("the reads in the metrics", LIMIT, || {
             series = self.series();
