@@ -18,6 +18,7 @@ pub mod charging;
 pub mod convert;
 pub mod event;
 pub mod fake_sysfs;
+pub mod fleet;
 pub mod hostile;
 pub mod log_writes;
 pub mod loop_device;
