@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, panic};
 
-use plumb_fleet::{FleetMerge, FleetReader, file};
+use plumb_fleet::{FleetMerge, FleetReader, Inventory, file};
 use plumb_profile::codec::{self, Saved};
 use plumb_trace::format::FORMATS;
 use plumb_trace::input::Input;
@@ -43,6 +43,7 @@ const OTHERS: &[(&str, Target)] = &[
     ("fio_job", job_file::fio),
     ("fleet", fleet),
     ("gzip", |data| compressed(GZIP_HEAD, data)),
+    ("inventory", inventory),
     ("iostat", iostat::all),
     ("known_table", known::table),
     ("label_gpt", label::gpt),
@@ -226,6 +227,17 @@ fn fleet(data: &[u8]) -> bool {
         judge::judge(&saved, &[]);
     }
     true
+}
+
+/// Reads an inventory of hosts.
+fn inventory(data: &[u8]) -> bool {
+    match Inventory::read(data) {
+        Ok(inventory) => !inventory.is_empty(),
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            false
+        }
+    }
 }
 
 /// A fleet file with one record.

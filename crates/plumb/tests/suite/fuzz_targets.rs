@@ -17,6 +17,7 @@ const FOREIGN: [&str; 3] = ["&[u8]", "&str", "dyn Disk"];
 /// Readers by the beginning of their path in `crates/`, and the targets that reach them.
 const REACHED: &[(&str, &[&str])] = &[
     ("fleet/src/file.rs", &["fleet"]),
+    ("fleet/src/inventory.rs", &["inventory"]),
     ("iostat/src/", &["iostat"]),
     ("label/src/", &["label_gpt", "label_mbr", "label_vtoc"]),
     ("load/src/fio/", &["fio_job"]),
