@@ -96,7 +96,7 @@ fn write_parquet(
         ("plumb.version", env!("CARGO_PKG_VERSION")),
     ];
     let output = Output::create(to).map_err(|error| Failure::failed(&error))?;
-    table::write(rows.columns(&host), &facts, output).map_err(|error| Failure::failed(&error))?;
+    table::write(&rows.columns(&host), &facts, output).map_err(|error| Failure::failed(&error))?;
     Ok(count)
 }
 

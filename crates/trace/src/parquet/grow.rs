@@ -95,12 +95,8 @@ impl GrowingWriter {
             bytes: Vec::new(),
             file,
         };
-        let properties = writer_properties()
-            .into_builder()
-            .set_offset_index_disabled(true)
-            .build();
         let schema = trace_schema().map_err(|error| write_error(&name, error))?;
-        let writer = RowsWriter::new(gathered, Arc::clone(&schema), properties)
+        let writer = RowsWriter::new(gathered, Arc::clone(&schema), writer_properties())
             .map_err(|error| write_error(&name, error))?;
         let schema = Arc::new(SchemaDescriptor::new(schema));
         let (noted, committed) = (Noted::default(), Committed::default());

@@ -22,4 +22,5 @@ mod rows;
 pub mod schema;
 mod statistics;
 pub mod table;
+mod words;
 pub mod write;

@@ -4,68 +4,81 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use parquet::basic::Type;
 use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
-use parquet::column::writer::{ColumnWriter, get_column_writer};
-use parquet::data_type::ByteArray;
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
-use parquet::schema::types::TypePtr;
+use parquet::schema::types::{ColumnDescPtr, TypePtr};
+use rustc_hash::FxHashMap;
 
 use crate::parquet::schema::ROW_GROUP_ROWS;
+use crate::parquet::words::{NO_WORD, WordColumn};
 
-/// Most bytes of a word's length, and of a row in the levels of a column, beside its value.
-const BESIDE_BYTES: u64 = 5;
+/// Most bytes of a row in the levels of a column and in the heads of its pages.
+const BESIDE_BYTES: u64 = 1;
 
 /// Some rows of a column.
-pub(super) struct ColumnRows {
-    /// The known values.
-    pub values: Values,
-    /// For each row 1 if its value is known, else 0; `None` for a column without nulls.
-    pub levels: Option<Vec<i16>>,
+pub(super) enum ColumnRows<'words> {
+    I64(Vec<i64>, Levels),
+    I32(Vec<i32>, Levels),
+    /// Some words, and for each row its place among them or [`NO_WORD`].
+    Words(Vec<&'words str>, Vec<u32>),
 }
 
-/// Values of a column.
-pub(super) enum Values {
-    I64(Vec<i64>),
-    I32(Vec<i32>),
-    Words(Vec<ByteArray>),
+/// For each row 1 if its value is known, else 0; `None` for a column without nulls.
+pub(super) type Levels = Option<Vec<i16>>;
+
+/// The known values of rows that may lack one.
+pub(super) fn known<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<T>, Levels) {
+    let mut known = Vec::with_capacity(cells.size_hint().0);
+    let mut levels = Vec::with_capacity(cells.size_hint().0);
+    for cell in cells {
+        levels.push(i16::from(cell.is_some()));
+        known.extend(cell);
+    }
+    (known, Some(levels))
 }
 
-impl Values {
+impl<'words> ColumnRows<'words> {
+    /// The words of rows, by a number that says which.
+    pub fn of_words<K: Copy + Eq + std::hash::Hash>(
+        rows: impl Iterator<Item = K>,
+        word: impl Fn(K) -> Option<&'words str>,
+    ) -> ColumnRows<'words> {
+        let mut words = Vec::new();
+        let mut places: FxHashMap<K, u32> = FxHashMap::default();
+        let mut last: Option<(K, u32)> = None;
+        let place = |key: K| {
+            // Neighbours mostly share device, layer and command.
+            if let Some((known, place)) = last
+                && known == key
+            {
+                return place;
+            }
+            let place = *places.entry(key).or_insert_with(|| {
+                let Some(word) = word(key) else {
+                    return NO_WORD;
+                };
+                words.push(word);
+                words.len() as u32 - 1
+            });
+            last = Some((key, place));
+            place
+        };
+        let rows = rows.map(place).collect();
+        ColumnRows::Words(words, rows)
+    }
+
     /// No encoding takes more bytes.
     fn bytes_max(&self) -> u64 {
         match self {
-            Values::I64(values) => 8 * values.len() as u64,
-            Values::I32(values) => 4 * values.len() as u64,
-            Values::Words(words) => words.iter().map(|word| word.len() as u64).sum(),
-        }
-    }
-}
-
-impl ColumnRows {
-    /// Rows that all have a value.
-    pub fn known(values: Values) -> ColumnRows {
-        ColumnRows {
-            values,
-            levels: None,
-        }
-    }
-
-    /// Rows that may lack a value.
-    pub fn perhaps<T>(
-        cells: impl Iterator<Item = Option<T>>,
-        values: fn(Vec<T>) -> Values,
-    ) -> ColumnRows {
-        let mut known = Vec::with_capacity(cells.size_hint().0);
-        let mut levels = Vec::with_capacity(cells.size_hint().0);
-        for cell in cells {
-            levels.push(i16::from(cell.is_some()));
-            known.extend(cell);
-        }
-        ColumnRows {
-            values: values(known),
-            levels: Some(levels),
+            ColumnRows::I64(values, _) => 8 * values.len() as u64,
+            ColumnRows::I32(values, _) => 4 * values.len() as u64,
+            ColumnRows::Words(words, rows) => {
+                words.iter().map(|word| word.len() as u64 + 4).sum::<u64>() + 4 * rows.len() as u64
+            }
         }
     }
 }
@@ -94,7 +107,7 @@ impl<W: Write + Send> RowsWriter<W> {
     }
 
     /// Adds rows: those of each column, in the order of the schema.
-    pub fn write(&mut self, rows: usize, columns: &[ColumnRows]) -> Result<()> {
+    pub fn write(&mut self, rows: usize, columns: &[ColumnRows<'_>]) -> Result<()> {
         if self.rows + rows > ROW_GROUP_ROWS {
             self.end_group()?;
         }
@@ -103,18 +116,12 @@ impl<W: Write + Send> RowsWriter<W> {
             self.columns = schema
                 .columns()
                 .iter()
-                .map(|column| {
-                    let encoded = Encoded::default();
-                    let pages = Box::new(Pages(TrackedWrite::new(encoded.clone())));
-                    let writer =
-                        get_column_writer(Arc::clone(column), Arc::clone(&self.properties), pages);
-                    Column { writer, encoded }
-                })
+                .map(|column| Column::new(column, &self.properties))
                 .collect();
         }
         for (column, rows) in self.columns.iter_mut().zip(columns) {
             column.write(rows)?;
-            self.bytes_max += rows.values.bytes_max();
+            self.bytes_max += rows.bytes_max();
         }
         self.bytes_max += BESIDE_BYTES * (rows * columns.len()) as u64;
         self.rows += rows;
@@ -133,8 +140,7 @@ impl<W: Write + Send> RowsWriter<W> {
         }
         let mut group = self.file.next_row_group()?;
         for column in columns {
-            let closed = column.writer.close()?;
-            let encoded = Bytes::from(std::mem::take(&mut *column.encoded.lock()));
+            let (encoded, closed) = column.close()?;
             group.append_column(&encoded, closed)?;
         }
         group.close()?;
@@ -164,32 +170,54 @@ impl<W: Write + Send> RowsWriter<W> {
 }
 
 /// A column of the present row group.
-struct Column {
-    writer: ColumnWriter<'static>,
-    encoded: Encoded,
+enum Column {
+    Numbers(Box<ColumnWriter<'static>>, Encoded),
+    Words(WordColumn),
 }
 
 impl Column {
-    fn write(&mut self, rows: &ColumnRows) -> Result<()> {
-        let levels = rows.levels.as_deref();
-        match (&mut self.writer, &rows.values) {
-            (ColumnWriter::Int64ColumnWriter(writer), Values::I64(values)) => {
-                writer.write_batch(values, levels, None)?;
-            }
-            (ColumnWriter::Int32ColumnWriter(writer), Values::I32(values)) => {
-                writer.write_batch(values, levels, None)?;
-            }
-            (ColumnWriter::ByteArrayColumnWriter(writer), Values::Words(words)) => {
-                writer.write_batch(words, levels, None)?;
-            }
-            _ => {
-                return Err(ParquetError::General(
-                    "found rows of another type than their column".to_owned(),
-                ));
-            }
+    fn new(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Column {
+        let (column, properties) = (Arc::clone(column), Arc::clone(properties));
+        if column.physical_type() == Type::BYTE_ARRAY {
+            return Column::Words(WordColumn::new(column, properties));
+        }
+        let encoded = Encoded::default();
+        let pages = Box::new(Pages(TrackedWrite::new(encoded.clone())));
+        let writer = get_column_writer(column, properties, pages);
+        Column::Numbers(Box::new(writer), encoded)
+    }
+
+    fn write(&mut self, rows: &ColumnRows<'_>) -> Result<()> {
+        match (self, rows) {
+            (Column::Words(column), ColumnRows::Words(words, rows)) => column.add(words, rows),
+            (Column::Numbers(writer, _), rows) => match (writer.as_mut(), rows) {
+                (ColumnWriter::Int64ColumnWriter(writer), ColumnRows::I64(values, levels)) => {
+                    writer.write_batch(values, levels.as_deref(), None)?;
+                }
+                (ColumnWriter::Int32ColumnWriter(writer), ColumnRows::I32(values, levels)) => {
+                    writer.write_batch(values, levels.as_deref(), None)?;
+                }
+                _ => return Err(other_type()),
+            },
+            _ => return Err(other_type()),
         }
         Ok(())
     }
+
+    fn close(self) -> Result<(Bytes, ColumnCloseResult)> {
+        match self {
+            Column::Words(column) => column.close(),
+            Column::Numbers(writer, encoded) => {
+                let closed = writer.close()?;
+                let encoded = Bytes::from(std::mem::take(&mut *encoded.lock()));
+                Ok((encoded, closed))
+            }
+        }
+    }
+}
+
+fn other_type() -> ParquetError {
+    ParquetError::General("found rows of another type than their column".to_owned())
 }
 
 /// The encoded pages of a column.

@@ -254,7 +254,8 @@ pub fn writer_properties() -> WriterProperties {
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(ROW_GROUP_ROWS)
         .set_data_page_size_limit(PAGE_BYTES)
-        .set_statistics_enabled(EnabledStatistics::Chunk);
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true);
     for column in COLUMNS.iter().filter(|column| column.delta) {
         let path = ColumnPath::from(column.name);
         properties = properties

@@ -1,14 +1,13 @@
 //! Tables of words, times and numbers in Parquet, for engines that read it. They are no traces.
 
 use parquet::basic::{Compression, LogicalType, TimeUnit, ZstdLevel};
-use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::TypePtr;
 
 use crate::error::Error;
-use crate::parquet::rows::{ColumnRows, RowsWriter, Values};
+use crate::parquet::rows::{ColumnRows, RowsWriter, known};
 use crate::parquet::schema::{ColumnType, field, schema_of, writer_properties};
 use crate::parquet::write::write_error;
 use crate::write::Output;
@@ -46,19 +45,18 @@ impl Cells {
         }
     }
 
-    fn rows(self) -> (usize, ColumnRows) {
+    fn rows(&self) -> (usize, ColumnRows<'_>) {
         match self {
             Cells::Words(words) => {
-                let values = words.iter().map(|word| ByteArray::from(word.as_str()));
-                let values = Values::Words(values.collect());
-                (words.len(), ColumnRows::known(values))
+                let rows = words.iter().map(String::as_str);
+                (words.len(), ColumnRows::of_words(rows, Some))
             }
             Cells::Times(numbers) | Cells::Numbers(numbers) => {
-                (numbers.len(), ColumnRows::known(Values::I64(numbers)))
+                (numbers.len(), ColumnRows::I64(numbers.clone(), None))
             }
             Cells::Perhaps(numbers) => {
-                let rows = numbers.len();
-                (rows, ColumnRows::perhaps(numbers.into_iter(), Values::I64))
+                let (values, levels) = known(numbers.iter().copied());
+                (numbers.len(), ColumnRows::I64(values, levels))
             }
         }
     }
@@ -68,11 +66,7 @@ impl Cells {
 ///
 /// # Errors
 /// When the output cannot be written, or the columns differ in length.
-pub fn write(
-    columns: Vec<TableColumn>,
-    facts: &[(&str, &str)],
-    output: Output,
-) -> Result<(), Error> {
+pub fn write(columns: &[TableColumn], facts: &[(&str, &str)], output: Output) -> Result<(), Error> {
     let path = output.path();
     let rows = |output: Output| {
         let fields = columns.iter().map(|column| column.cells.field(column.name));
@@ -80,12 +74,12 @@ pub fn write(
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
             .set_created_by(writer_properties().created_by().to_owned())
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
             .build();
         let mut writer = RowsWriter::new(output, schema, properties)?;
-        let (lengths, columns): (Vec<usize>, Vec<ColumnRows>) = columns
-            .into_iter()
-            .map(|column| column.cells.rows())
-            .unzip();
+        let (lengths, columns): (Vec<usize>, Vec<ColumnRows<'_>>) =
+            columns.iter().map(|column| column.cells.rows()).unzip();
         let rows = lengths.first().copied().unwrap_or(0);
         if rows > 0 {
             writer.write(rows, &columns)?;

@@ -5,18 +5,17 @@
 
 use std::sync::Arc;
 
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use rustc_hash::FxHashMap;
 
 use crate::batch::{Batch, UNKNOWN_NS, UNKNOWN_PID};
 use crate::error::Error;
 use crate::names::{Device, Names};
-use crate::op::{Layer, Op};
+use crate::op::Layer;
 use crate::parquet::meta::{self, WriterFacts};
-use crate::parquet::rows::{ColumnRows, RowsWriter, Values};
-use crate::parquet::schema::{trace_schema, writer_properties};
+use crate::parquet::rows::{ColumnRows, RowsWriter, known};
+use crate::parquet::schema::{At, trace_schema, writer_properties};
+use crate::parquet::words::NO_WORD;
 use crate::source::SourceInfo;
 use crate::write::{Output, TraceWriter, Written};
 
@@ -155,7 +154,7 @@ pub(super) fn write_error(path: &str, error: ParquetError) -> Error {
 }
 
 /// The columns of a batch, in the order of the schema.
-pub(super) fn columns_of(batch: &Batch) -> Result<Vec<ColumnRows>, ParquetError> {
+pub(super) fn columns_of(batch: &Batch) -> Result<Vec<ColumnRows<'_>>, ParquetError> {
     let rows = batch.len();
     let sectors = batch
         .start_bytes
@@ -173,19 +172,15 @@ pub(super) fn columns_of(batch: &Batch) -> Result<Vec<ColumnRows>, ParquetError>
         let device = batch.names.devices().get(id as usize);
         device.map(|device| device.name.as_str())
     };
-    let layer = |id: u32| Layer::ALL.get(id as usize).map(|layer| layer.word());
-    let op = |id: u32| Op::ALL.get(id as usize).map(|op| op.word());
-    let layers = batch.layer.iter().map(|&layer| layer as u32);
-    let ops = batch.op.iter().map(|&op| op as u32);
-    Ok(vec![
-        ColumnRows::known(Values::I64(batch.time_ns.clone())),
-        needed_words(batch.device.iter().copied(), device)?,
-        needed_words(layers, layer)?,
-        needed_words(ops, op)?,
-        ColumnRows::known(Values::I32(batch.flags.clone())),
-        ColumnRows::known(Values::I64(sectors.collect())),
-        ColumnRows::known(Values::I32(rem_bytes.collect())),
-        ColumnRows::known(Values::I64(lengths)),
+    let columns = vec![
+        ColumnRows::I64(batch.time_ns.clone(), None),
+        ColumnRows::of_words(batch.device.iter().copied(), device),
+        ColumnRows::of_words(batch.layer.iter().copied(), |layer| Some(layer.word())),
+        ColumnRows::of_words(batch.op.iter().copied(), |op| Some(op.word())),
+        ColumnRows::I32(batch.flags.clone(), None),
+        ColumnRows::I64(sectors.collect(), None),
+        ColumnRows::I32(rem_bytes.collect(), None),
+        ColumnRows::I64(lengths, None),
         known_i64(&batch.queue_ns, rows),
         known_i64(&batch.device_ns, rows),
         known_pid(&batch.pid, rows),
@@ -193,71 +188,38 @@ pub(super) fn columns_of(batch: &Batch) -> Result<Vec<ColumnRows>, ParquetError>
         known_i64(&batch.cgroup, rows),
         name_words(&batch.file, batch),
         known_pid(&batch.tid, rows),
-    ])
-}
-
-/// A column of which no value is known.
-fn unknown(values: Values, rows: usize) -> ColumnRows {
-    ColumnRows {
-        values,
-        levels: Some(vec![0; rows]),
+    ];
+    match &columns[At::Device as usize] {
+        ColumnRows::Words(_, devices) if devices.contains(&NO_WORD) => Err(ParquetError::General(
+            "found an I/O of a device without a name".to_owned(),
+        )),
+        _ => Ok(columns),
     }
 }
 
-fn known_i64(column: &[i64], rows: usize) -> ColumnRows {
+fn known_i64(column: &[i64], rows: usize) -> ColumnRows<'static> {
     if column.is_empty() {
-        return unknown(Values::I64(Vec::new()), rows);
+        return ColumnRows::I64(Vec::new(), Some(vec![0; rows]));
     }
     let cells = column.iter().map(|&ns| (ns != UNKNOWN_NS).then_some(ns));
-    ColumnRows::perhaps(cells, Values::I64)
+    let (values, levels) = known(cells);
+    ColumnRows::I64(values, levels)
 }
 
-fn known_pid(column: &[i32], rows: usize) -> ColumnRows {
+fn known_pid(column: &[i32], rows: usize) -> ColumnRows<'static> {
     if column.is_empty() {
-        return unknown(Values::I32(Vec::new()), rows);
+        return ColumnRows::I32(Vec::new(), Some(vec![0; rows]));
     }
     let cells = column
         .iter()
         .map(|&pid| (pid != UNKNOWN_PID).then_some(pid));
-    ColumnRows::perhaps(cells, Values::I32)
+    let (values, levels) = known(cells);
+    ColumnRows::I32(values, levels)
 }
 
-fn name_words(column: &[u32], batch: &Batch) -> ColumnRows {
+fn name_words<'names>(column: &[u32], batch: &'names Batch) -> ColumnRows<'names> {
     if column.is_empty() {
-        return unknown(Values::Words(Vec::new()), batch.len());
+        return ColumnRows::Words(Vec::new(), vec![NO_WORD; batch.len()]);
     }
-    let words = words_of(column.iter().copied(), |id| batch.names.word_of(id));
-    ColumnRows::perhaps(words, Values::Words)
-}
-
-fn needed_words<'names>(
-    ids: impl Iterator<Item = u32>,
-    word: impl Fn(u32) -> Option<&'names str>,
-) -> Result<ColumnRows, ParquetError> {
-    let words: Option<Vec<ByteArray>> = words_of(ids, word).collect();
-    let words = words.ok_or_else(|| ParquetError::General("found a row without a word".to_owned()));
-    Ok(ColumnRows::known(Values::Words(words?)))
-}
-
-/// The words of these numbers; they share the memory of equal ones.
-fn words_of<'names>(
-    ids: impl Iterator<Item = u32>,
-    word: impl Fn(u32) -> Option<&'names str>,
-) -> impl Iterator<Item = Option<ByteArray>> {
-    let mut words: FxHashMap<u32, Option<ByteArray>> = FxHashMap::default();
-    let mut last: Option<(u32, Option<ByteArray>)> = None;
-    ids.map(move |id| {
-        // Neighbours mostly share device, layer and command.
-        if let Some((known, word)) = &last
-            && *known == id
-        {
-            return word.clone();
-        }
-        let word = words
-            .entry(id)
-            .or_insert_with(|| word(id).map(ByteArray::from))
-            .clone();
-        last = Some((id, word.clone()));
-        word
-    })
+    ColumnRows::of_words(column.iter().copied(), |id| batch.names.word_of(id))
 }
