@@ -343,7 +343,7 @@ fn memory_is_bounded_with_many_disks_and_senders() {
         for len in 1..=16 {
             let mut reader = DirectReader::open(disk.path(), len << 9);
             for start in 0..different / disks.len() as u64 / 16 {
-                reader.read_at(start * 4 << 9).expect("a read");
+                reader.read_at(start * 2048).expect("a read");
             }
             look();
         }
