@@ -8,14 +8,18 @@ alone: its start and the loading of Python do not count against it.
 """
 
 import argparse
+import collections
 import json
 import math
 import mmap
+import multiprocessing
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -389,11 +393,11 @@ class OwnDisk:
         pathlib.Path(self.path).unlink()
 
 
-def fio(disk, seconds):
+def fio(disk, seconds, *flags):
     """Random reads of 4 KiB, 32 at a time: how many there were, and how many a second."""
     done = subprocess.run(
         ["fio", "--name=bench", f"--filename={disk.path}", "--direct=1", "--rw=randread", "--bs=4k", "--norandommap",
-         "--ioengine=io_uring", "--iodepth=32", "--time_based", f"--runtime={seconds}", "--output-format=json"],
+         "--ioengine=io_uring", "--iodepth=32", "--time_based", f"--runtime={seconds}", "--output-format=json", *flags],
         check=True, capture_output=True, text=True)
     read = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]["read"]
     return read["total_ios"], read["iops"]
@@ -534,6 +538,153 @@ def watch_throughput(disk, what, rounds, seconds):
     rows.append(["plumb watch beside empty programs", spread(beside, 3)])
     table(f"Random reads of 4 KiB, depth 32, from {what}, {rounds} alternations of {seconds} s",
           ["attached", "fio, median (spread)"], rows)
+
+
+# Parts of one processor that the agent may take, by I/O a second.
+AGENT_LIMITS = {50_000: 1.5, 200_000: 5.0}
+
+
+def thread_ns(pid):
+    """ns that the threads of a process ran."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+
+def busy_seconds():
+    """Seconds that all processors were busy since the start of the host."""
+    user, nice, system, _, _, irq, softirq, *_ = map(int, open("/proc/stat").readline().split()[1:])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def agent_figures(pid, disk, seconds, rate):
+    """While fio reads at a rate: I/O a second, seconds that processors were busy in a second, percent of one processor of the
+    programs and of the process, and how many programs ran a second."""
+    before, ran = (programs(pid), thread_ns(pid)) if pid else ({}, 0)
+    busy, began = busy_seconds(), time.perf_counter()
+    _, found = fio(disk, seconds, f"--rate_iops={rate}")
+    wall = time.perf_counter() - began
+    busy = (busy_seconds() - busy) / wall
+    if not pid:
+        return found, busy, 0, 0, 0
+    after = programs(pid)
+    ns, runs = [sum(after[one][at] - before.get(one, (0, 0))[at] for one in after) for at in (0, 1)]
+    # fio starts and ends within the wall time: the programs run in the seconds of the load alone.
+    return found, busy, ns / 1e7 / seconds, (thread_ns(pid) - ran) / 1e7 / wall, runs / seconds
+
+
+def bench_agent(rounds, seconds):
+    if os.geteuid() != 0:
+        print("\nagent: left out, since BPF and loop devices want root")
+        return
+    stats = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
+    was = stats.read_text()
+    rows = []
+    with LoopDisk() as disk, tempfile.TemporaryDirectory() as folder:
+        stats.write_text("1")
+        try:
+            for rate, limit in AGENT_LIMITS.items():
+                alone, beside, above = [], [], []
+                for _ in range(rounds):
+                    alone.append(agent_figures(None, disk, seconds, rate))
+                    # What counting itself costs a run of a program is that of an empty one.
+                    ns, runs = cost_of([str(COST), "empty"], disk, 2)
+                    with Attached([str(PLUMB), "agent", "--state-dir", folder]) as pid:
+                        if pid is None:
+                            sys.exit("the agent could not be started")
+                        beside.append(agent_figures(pid, disk, seconds, rate))
+                    above.append(beside[-1][2] + beside[-1][3] - beside[-1][4] * ns / runs / 1e7)
+                more = [(one[1] - other[1]) * 100 for one, other in zip(beside, alone)]
+                rows.append([f"{rate:,}", spread([one[0] for one in beside], 0), spread([one[2] for one in beside]),
+                             spread([one[3] for one in beside]), spread([one[2] + one[3] for one in beside]), str(limit),
+                             spread(above), spread(more, 1)])
+        finally:
+            stats.write_text(was)
+    table(f"plumb agent beside fio, percent of one processor, {rounds} alternations of {seconds} s with and without it",
+          ["I/O a second wanted", "reached", "programs in the kernel, by bpf_stats", "the process", "both", "limit",
+           "both, above empty programs", "more busy time of all processors"], rows)
+
+
+def connect_and_send(address, bytes_sent):
+    """A connection with these bytes on it; None where the server has no place for it."""
+    try:
+        stream = socket.create_connection(address, 10)
+        stream.settimeout(0.1)
+        stream.sendall(bytes_sent)
+        return stream
+    except OSError:
+        return None
+
+
+def flood(address, is_over):
+    """Clients with giant headers, foreign hosts and nothing at all; the last 4,000 stay connected."""
+    head = b"GET /metrics HTTP/1.1\r\n"
+    giant = head + b"Host: localhost\r\nX-Long: " + b"a" * (64 << 10)
+    requests = [giant, head + b"Host: evil.example\r\n\r\n", b"\xff" * 4096, head]
+    held, opened = collections.deque(maxlen=4_000), 0
+    while opened < 10_000 or not is_over.is_set():
+        held.append(connect_and_send(address, requests[opened % len(requests)]))
+        opened += 1
+        if opened % 50 == 0:
+            time.sleep(0.005)
+
+
+def be_slow(address, is_over):
+    """2,000 clients that send a byte of their header now and then."""
+    clients = [None] * 2_000
+    while not is_over.is_set():
+        for number, client in enumerate(clients):
+            try:
+                client.sendall(b"a")
+            except (AttributeError, OSError):
+                clients[number] = connect_and_send(address, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        time.sleep(0.2)
+
+
+def metrics_ms(address):
+    """ms from the begin of the connection to the end of the answer; None without one."""
+    began = time.perf_counter()
+    with socket.create_connection(address, 60) as stream:
+        stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b"".join(iter(lambda: stream.recv(1 << 16), b""))
+    return (time.perf_counter() - began) * 1e3 if answer.startswith(b"HTTP/1.1 200 ") else None
+
+
+def bench_agent_clients(seconds):
+    """A good client of the agent, alone and among hostile ones."""
+    if os.geteuid() != 0:
+        print("\nagent-clients: left out, since BPF wants root")
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, [resource.getrlimit(resource.RLIMIT_NOFILE)[1]] * 2)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        address = ("127.0.0.1", 19_974)
+        configuration = pathlib.Path(folder) / "agent.toml"
+        configuration.write_text(f'state_dir = "{folder}/store"\nlisten = "{address[0]}:{address[1]}"\ninterval = "1s"\n')
+        with Attached([str(PLUMB), "agent", "--config", str(configuration)]) as pid:
+            if pid is None:
+                sys.exit("the agent could not be started")
+            for name, hostile in (("no other client", []), ("10,000 connections and 2,000 slow ones", [flood, be_slow])):
+                is_over = multiprocessing.Event()
+                others = [multiprocessing.Process(target=one, args=(address, is_over)) for one in hostile]
+                for other in others:
+                    other.start()
+                found, until = [], time.monotonic() + seconds
+                while time.monotonic() < until:
+                    try:
+                        found.append(metrics_ms(address))
+                    except OSError:
+                        found.append(None)
+                    time.sleep(0.02)
+                is_over.set()
+                for other in others:
+                    other.join()
+                times = sorted(one for one in found if one is not None)
+                anonymous = next(line for line in open(f"/proc/{pid}/status") if line.startswith("RssAnon"))
+                figures = [statistics.median(times), times[len(times) * 99 // 100], times[-1]]
+                rows.append([name, str(len(times)), *(f"{ms:.1f}" for ms in figures), str(found.count(None)),
+                             f"{int(anonymous.split()[1]) / 1024:.0f}"])
+    table(f"Answers of plumb agent to /metrics, {seconds} s each; the limit is 100 ms",
+          ["beside", "answers", "ms, median", "99 %", "most", "without an answer", "anonymous MiB of the agent"], rows)
 
 
 # Counts the calls and the bytes of the one call that fio uses, by process: neither files nor their file systems.
@@ -943,10 +1094,13 @@ def main():
     parser.add_argument("--load-seconds", type=int, default=2, help="of each tool in each of them")
     parser.add_argument("--move-rounds", type=int, default=9, help="alternations of moves")
     parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, "
-                        "watch or one of watch-cost, watch-throughput, watch-peers, watch-app, load-costs, load-rates; all without")
+    parser.add_argument("--agent-rounds", type=int, default=5, help="alternations that the cost of the agent is a median of")
+    parser.add_argument("--agent-seconds", type=int, default=30, help="of fio in each of them; the agent reads each 10 s")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, agent, "
+                        "watch or one of watch-cost, watch-throughput, watch-peers, watch-app, agent-cost, agent-clients, load-costs, "
+                        "load-rates; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "record", "load", "probe", "move"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "agent", "record", "load", "probe", "move"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -958,6 +1112,10 @@ def main():
         bench_check(arguments.runs)
     if "start" in wanted:
         bench_start(arguments.runs)
+    if {"agent", "agent-cost"} & set(wanted):
+        bench_agent(arguments.agent_rounds, arguments.agent_seconds)
+    if {"agent", "agent-clients"} & set(wanted):
+        bench_agent_clients(arguments.agent_seconds)
     if "record" in wanted:
         bench_record(arguments.runs)
     if "probe" in wanted:
