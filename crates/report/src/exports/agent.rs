@@ -382,4 +382,29 @@ mod tests {
         let line = format!("\nplumb_metrics_dropped_series {dropped}\n");
         assert!(text.contains(&line), "{line} in {text}");
     }
+
+    /// Names of devices and identities have the three escapes of the format, and no other sign ends a label or a line.
+    #[test]
+    fn hostile_names_stay_within_their_labels() {
+        let mut metrics = AgentMetrics::default();
+        let mut hostile = device(1, &[Op::Read]);
+        hostile.identity = "a\"} 1\nplumb_ios_total{b=\"\\n\r\u{1b}[2J\u{202e}".to_owned();
+        let name = "d\"\n\\m".to_owned();
+        metrics.devices.insert(name, hostile);
+        for format in [MetricsFormat::Classic, MetricsFormat::OpenMetrics] {
+            let text = agent_metrics(&metrics, "1", format);
+            let text = String::from_utf8(text).expect("text");
+            let expected = concat!(
+                r#"{device="d\"\n\\m",identity="a\"} 1\nplumb_ios_total{b=\"\\n"#,
+                "\r\u{1b}[2J\u{202e}\""
+            );
+            assert!(text.contains(expected), "{expected:?} in {text:?}");
+            let foreign = text.split('\n').filter(|line| {
+                !line.starts_with('#') && !line.starts_with("plumb_") && !line.is_empty()
+            });
+            assert_eq!(foreign.count(), 0, "{text:?}");
+            let series = text.lines().filter(|line| line.contains("identity=\""));
+            assert_eq!(series.count(), 1);
+        }
+    }
 }
