@@ -12,6 +12,7 @@ mod columns;
 pub mod grow;
 mod keys;
 mod layers;
+pub mod load;
 mod meaning;
 pub mod meta;
 pub mod open;

@@ -99,7 +99,7 @@ pub fn open(
 
 /// A Parquet file says at its end where everything is. A recording that was killed while it wrote says so before: the part
 /// up to there, and how many bytes are behind it.
-fn up_to_a_footer(file: PartFile, path: &str) -> Result<(PartFile, u64), Error> {
+pub(super) fn up_to_a_footer(file: PartFile, path: &str) -> Result<(PartFile, u64), Error> {
     let read = |source| Error::Open {
         path: path.to_owned(),
         source,

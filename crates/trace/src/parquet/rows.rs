@@ -13,7 +13,6 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::types::{ColumnDescPtr, TypePtr};
 use rustc_hash::FxHashMap;
 
-use crate::parquet::schema::ROW_GROUP_ROWS;
 use crate::parquet::words::{NO_WORD, WordColumn};
 
 /// Most bytes of a row in the levels of a column and in the heads of its pages.
@@ -24,7 +23,7 @@ pub(super) enum ColumnRows<'words> {
     I64(Vec<i64>, Levels),
     I32(Vec<i32>, Levels),
     /// Some words, and for each row its place among them or [`NO_WORD`].
-    Words(Vec<&'words str>, Vec<u32>),
+    Words(Vec<&'words [u8]>, Vec<u32>),
 }
 
 /// For each row 1 if its value is known, else 0; `None` for a column without nulls.
@@ -45,7 +44,7 @@ impl<'words> ColumnRows<'words> {
     /// The words of rows, by a number that says which.
     pub fn of_words<K: Copy + Eq + std::hash::Hash>(
         rows: impl Iterator<Item = K>,
-        word: impl Fn(K) -> Option<&'words str>,
+        word: impl Fn(K) -> Option<&'words [u8]>,
     ) -> ColumnRows<'words> {
         let mut words = Vec::new();
         let mut places: FxHashMap<K, u32> = FxHashMap::default();
@@ -87,6 +86,8 @@ impl<'words> ColumnRows<'words> {
 pub(super) struct RowsWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     properties: WriterPropertiesPtr,
+    /// Most rows of a group, but for those that come in one call.
+    rows_max: usize,
     /// The columns of the group that is not whole; none before its first rows.
     columns: Vec<Column>,
     rows: usize,
@@ -99,6 +100,7 @@ impl<W: Write + Send> RowsWriter<W> {
         let properties = Arc::new(properties);
         Ok(RowsWriter {
             file: SerializedFileWriter::new(output, schema, Arc::clone(&properties))?,
+            rows_max: properties.max_row_group_row_count().unwrap_or(usize::MAX),
             properties,
             columns: Vec::new(),
             rows: 0,
@@ -108,7 +110,7 @@ impl<W: Write + Send> RowsWriter<W> {
 
     /// Adds rows: those of each column, in the order of the schema.
     pub fn write(&mut self, rows: usize, columns: &[ColumnRows<'_>]) -> Result<()> {
-        if self.rows + rows > ROW_GROUP_ROWS {
+        if self.rows + rows > self.rows_max {
             self.end_group()?;
         }
         if self.columns.is_empty() {
@@ -125,7 +127,7 @@ impl<W: Write + Send> RowsWriter<W> {
         }
         self.bytes_max += BESIDE_BYTES * (rows * columns.len()) as u64;
         self.rows += rows;
-        if self.rows >= ROW_GROUP_ROWS {
+        if self.rows >= self.rows_max {
             self.end_group()?;
         }
         Ok(())

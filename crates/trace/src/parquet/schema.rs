@@ -77,15 +77,10 @@ impl ColumnType {
 /// When the library does not know such a column.
 pub(super) fn field(
     name: &str,
-    kind: ColumnType,
-    nullable: bool,
+    physical: Physical,
     logical: Option<LogicalType>,
+    nullable: bool,
 ) -> Result<TypePtr> {
-    let (physical, logical) = match kind {
-        ColumnType::I64 => (Physical::INT64, logical),
-        ColumnType::I32 => (Physical::INT32, logical),
-        ColumnType::Word => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-    };
     let repetition = match nullable {
         true => Repetition::OPTIONAL,
         false => Repetition::REQUIRED,
@@ -181,9 +176,14 @@ pub const COLUMNS: [SchemaColumn; 15] = [
 /// # Errors
 /// When the library knows no such schema.
 pub(super) fn trace_schema() -> Result<TypePtr> {
-    let fields = COLUMNS
-        .iter()
-        .map(|column| field(column.name, column.kind, column.nullable, None));
+    let fields = COLUMNS.iter().map(|column| {
+        let (physical, logical) = match column.kind {
+            ColumnType::I64 => (Physical::INT64, None),
+            ColumnType::I32 => (Physical::INT32, None),
+            ColumnType::Word => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        field(column.name, physical, logical, column.nullable)
+    });
     schema_of(fields.collect::<Result<_>>()?)
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{Compression, Encoding, EncodingMask};
+use parquet::basic::{Compression, ConvertedType, Encoding, EncodingMask};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::ByteArray;
@@ -23,6 +23,9 @@ pub(super) const NO_WORD: u32 = u32::MAX;
 /// Rows of a page.
 const PAGE_ROWS: usize = 1 << 16;
 
+/// Longest word that the statistics of a group name.
+const RANGE_BYTES_MAX: usize = 64;
+
 /// A shorter page is not compressed.
 const SHORT_PAGE_BYTES: usize = 64;
 
@@ -30,8 +33,8 @@ const SHORT_PAGE_BYTES: usize = 64;
 pub(super) struct WordColumn {
     column: ColumnDescPtr,
     properties: WriterPropertiesPtr,
-    places: FxHashMap<Box<str>, u32>,
-    words: Vec<Box<str>>,
+    places: FxHashMap<Box<[u8]>, u32>,
+    words: Vec<Box<[u8]>>,
     /// The place of the word of each row.
     rows: Vec<u32>,
 }
@@ -49,13 +52,13 @@ impl WordColumn {
     }
 
     /// Adds rows: the words of a batch, and for each row its place among them or [`NO_WORD`].
-    pub fn add(&mut self, words: &[&str], rows: &[u32]) {
+    pub fn add(&mut self, words: &[&[u8]], rows: &[u32]) {
         let places: Vec<u32> = words.iter().map(|word| self.place_of(word)).collect();
         let place = |row: &u32| places.get(*row as usize).copied().unwrap_or(NO_WORD);
         self.rows.extend(rows.iter().map(place));
     }
 
-    fn place_of(&mut self, word: &str) -> u32 {
+    fn place_of(&mut self, word: &[u8]) -> u32 {
         if let Some(place) = self.places.get(word) {
             return *place;
         }
@@ -80,7 +83,7 @@ impl WordColumn {
         let mut dictionary = Vec::new();
         for word in &self.words {
             dictionary.extend_from_slice(&(word.len() as u32).to_le_bytes());
-            dictionary.extend_from_slice(word.as_bytes());
+            dictionary.extend_from_slice(word);
         }
         let of_dictionary = Page::DictionaryPage {
             buf: compressed(codec, &dictionary)?.into(),
@@ -129,10 +132,16 @@ impl WordColumn {
             first_offset.get_or_insert(offset);
         }
         sink.flush()?;
-        let word = |word: &Box<str>| ByteArray::from(word.as_ref());
+        // The order of other bytes is not defined.
+        let is_text = self.column.converted_type() == ConvertedType::UTF8;
+        let is_short = |word: &&Box<[u8]>| word.len() <= RANGE_BYTES_MAX;
+        let (first, last) = (self.words.iter().min(), self.words.iter().max());
+        let range = first.filter(is_short).zip(last.filter(is_short));
+        let word = |word: &Box<[u8]>| ByteArray::from(word.to_vec());
+        let range = range.filter(|_| is_text);
         let statistics = ValueStatistics::<ByteArray>::new(
-            self.words.iter().min().map(word),
-            self.words.iter().max().map(word),
+            range.map(|(first, _)| word(first)),
+            range.map(|(_, last)| word(last)),
             None,
             Some(nulls as u64),
             false,

@@ -170,13 +170,15 @@ pub(super) fn columns_of(batch: &Batch) -> Result<Vec<ColumnRows<'_>>, ParquetEr
         lengths.map_err(|_| ParquetError::General("found a length above 2^63 bytes".to_owned()))?;
     let device = |id: u32| {
         let device = batch.names.devices().get(id as usize);
-        device.map(|device| device.name.as_str())
+        device.map(|device| device.name.as_bytes())
     };
     let columns = vec![
         ColumnRows::I64(batch.time_ns.clone(), None),
         ColumnRows::of_words(batch.device.iter().copied(), device),
-        ColumnRows::of_words(batch.layer.iter().copied(), |layer| Some(layer.word())),
-        ColumnRows::of_words(batch.op.iter().copied(), |op| Some(op.word())),
+        ColumnRows::of_words(batch.layer.iter().copied(), |layer| {
+            Some(layer.word().as_bytes())
+        }),
+        ColumnRows::of_words(batch.op.iter().copied(), |op| Some(op.word().as_bytes())),
         ColumnRows::I32(batch.flags.clone(), None),
         ColumnRows::I64(sectors.collect(), None),
         ColumnRows::I32(rem_bytes.collect(), None),
@@ -221,5 +223,7 @@ fn name_words<'names>(column: &[u32], batch: &'names Batch) -> ColumnRows<'names
     if column.is_empty() {
         return ColumnRows::Words(Vec::new(), vec![NO_WORD; batch.len()]);
     }
-    ColumnRows::of_words(column.iter().copied(), |id| batch.names.word_of(id))
+    ColumnRows::of_words(column.iter().copied(), |id| {
+        batch.names.word_of(id).map(str::as_bytes)
+    })
 }

@@ -19,7 +19,7 @@ mod known;
 pub(crate) mod msr;
 mod output;
 
-pub use output::{Output, target_of, words_of};
+pub use output::{Gathered, Output, target_of, words_of};
 
 /// Something that the format written cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

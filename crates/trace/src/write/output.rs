@@ -7,6 +7,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plumb_sys::{FileContent, NewFile, must_be_own_in_public};
 
@@ -25,6 +26,30 @@ const NOWHERE: [u64; 2] = [0x103, 0x107];
 pub struct Output {
     path: PathBuf,
     writer: BufWriter<Destination>,
+}
+
+/// The bytes of an output that gathers them.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered(Arc<Mutex<Vec<u8>>>);
+
+impl Gathered {
+    /// Takes the bytes; call it after [`Output::commit`].
+    #[must_use]
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Gathered {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gathered.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 enum Destination {
@@ -88,6 +113,13 @@ impl Output {
         }
         let new = NewFile::create(path, FileContent::Report).map_err(open)?;
         Ok(Output::to(path, Destination::New(new)))
+    }
+
+    /// An output that gathers its bytes in memory. `name` stands for a path in messages.
+    #[must_use]
+    pub fn gather(name: &str, gathered: &Gathered) -> Output {
+        let to = Destination::Direct(Box::new(gathered.clone()));
+        Output::to(Path::new(name), to)
     }
 
     /// Opens an output for data, names or accesses of disks: a new file for its owner alone.

@@ -22,6 +22,7 @@ mod parquet;
 mod parquet_damage;
 mod parquet_foreign;
 mod parquet_growing;
+mod parquet_load;
 mod perftools_iosnoop;
 mod quantize;
 mod regressions;
