@@ -18,7 +18,7 @@ use crate::schema::{Part, SERIES_MAX};
 use crate::senders::Senders;
 use crate::settings::Settings;
 use crate::tier::{Span, Tier, Window};
-use crate::writer::open_rows::{StoredOpen, read_open_of, read_open_windows, read_series};
+use crate::writer::open_rows::{self, StoredOpen, read_open_of, read_open_windows, read_series};
 
 /// A device with a history.
 #[derive(Clone, Debug, PartialEq)]
@@ -360,11 +360,49 @@ impl Reader {
             return Ok(None);
         };
         found.damaged = sum.damaged;
-        series.name().clone_into(&mut found.profile.device);
-        for (sender, share) in found.senders.largest() {
-            found.profile.top.add(&sender.command, share);
-        }
-        Ok(Some(found))
+        Ok(Some(named(found, series)))
+    }
+
+    /// The I/O of one stored window, in the form of [`Reader::profile`]. `None` if it is open, damaged or absent.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn closed_window(
+        &self,
+        series: &SeriesFacts,
+        window: Window,
+    ) -> Result<Option<SpanProfile>, HistoryError> {
+        let mut sum = SpanSum {
+            reader: self,
+            number: series.number,
+            open: Vec::new(),
+            span: window.span(),
+            found: None,
+            damaged: 0,
+            oldest: Tier::ALL.map(|_| None),
+        };
+        sum.take(window)?;
+        Ok(sum.found.map(|found| named(found, series)))
+    }
+
+    /// Whether a window of a tier that shares time with a span is still open.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn has_open(&self, tier: Tier, span: Span) -> Result<bool, HistoryError> {
+        let open = self.windows_not_over()?;
+        let shares = |window: Window| !window.span().common(span).is_empty();
+        Ok(open
+            .iter()
+            .any(|(_, window)| window.tier == tier && shares(*window)))
+    }
+
+    /// End of the I/O that the last checkpoint stored, ns since 1970; 0 before the first one, and for a store that was only imported.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn upto_ns(&self) -> Result<i64, HistoryError> {
+        self.history.as_ref().map_or(Ok(0), open_rows::read_upto_ns)
     }
 
     /// The record of a closed window of a series.
@@ -392,6 +430,15 @@ impl Reader {
         let window = window.map_err(|source| database.failed("read the oldest window", source))?;
         Ok(window.map(|window| window.span().from_ns))
     }
+}
+
+/// The sum with the name of its device, and with the largest senders in its profile.
+fn named(mut found: SpanProfile, series: &SeriesFacts) -> SpanProfile {
+    series.name().clone_into(&mut found.profile.device);
+    for (sender, share) in found.senders.largest() {
+        found.profile.top.add(&sender.command, share);
+    }
+    found
 }
 
 /// A sum over a span in the making.

@@ -37,6 +37,12 @@ impl Tier {
         }
     }
 
+    /// The tier of a word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Tier> {
+        Tier::ALL.into_iter().find(|tier| tier.word() == word)
+    }
+
     /// The next finer tier.
     #[must_use]
     pub const fn finer(self) -> Option<Tier> {

@@ -58,6 +58,12 @@ pub(crate) fn read_series(database: &Database) -> Result<Vec<StoredSeries>, Hist
     read().map_err(|source| database.failed("read the list of devices", source))
 }
 
+/// End of the I/O that the last checkpoint stored, ns since 1970; 0 before the first one.
+pub(crate) fn read_upto_ns(history: &Database) -> Result<i64, HistoryError> {
+    let sql = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'upto_ns'";
+    history.number(sql, "read the time of the last checkpoint")
+}
+
 /// An open window as a file has it.
 pub(crate) struct StoredOpen {
     pub(crate) window: Window,
@@ -212,10 +218,7 @@ impl Writer {
 
     fn load_history(&mut self) -> Result<Vec<StoredSeries>, HistoryError> {
         let series = read_series(&self.history)?;
-        let sql = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'upto_ns'";
-        self.upto_ns = self
-            .history
-            .number(sql, "read the time of the last checkpoint")?;
+        self.upto_ns = read_upto_ns(&self.history)?;
         let sql = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'next_series'";
         let next = self
             .history

@@ -39,6 +39,41 @@ proptest! {
         let found = read(room.path(), EVER).expect("windows");
         same(&found.profile, &load.whole());
         prop_assert_eq!(found.damaged + found.untabled_ios, 0);
+        let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+        let series = reader.series().expect("devices");
+        let end_ns = load.increments.last().map_or(0, |(span, _)| span.to_ns);
+        prop_assert_eq!(reader.upto_ns().expect("a time"), end_ns);
+        for tier in Tier::ALL {
+            // Each window by itself.
+            prop_assert!(!reader.has_open(tier, EVER).expect("sound files"));
+            let rows = reader.glance(tier, EVER, None).expect("sound files");
+            let windows = rows.iter().map(|row| {
+                let closed = reader.closed_window(&series[0], row.window);
+                closed.expect("sound files").expect("a window").profile
+            });
+            let sum = windows.reduce(|mut sum, next| {
+                sum.merge(&next);
+                sum
+            });
+            same(&sum.expect("windows"), &load.whole());
+        }
+    }
+
+    #[test]
+    fn an_open_window_is_not_over(seed: u64) {
+        let room = temp_dir("open");
+        let load = Load::new(seed, BEGIN, 30, 20, 64);
+        let mut writer = Writer::open(room.path(), crate::support::exact()).expect("a store");
+        feed(&mut writer, &load);
+        let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+        let hour = Span { from_ns: BEGIN, to_ns: BEGIN + HOUR };
+        let later = Span { from_ns: BEGIN + HOUR, to_ns: BEGIN + DAY };
+        prop_assert!(reader.has_open(Tier::Hour, hour).expect("sound files"));
+        prop_assert!(!reader.has_open(Tier::Hour, later).expect("sound files"));
+        prop_assert!(reader.has_open(Tier::Day, later).expect("sound files"));
+        let series = reader.series().expect("devices");
+        let open = plumb_history::Window::at(Tier::Hour, BEGIN);
+        prop_assert!(reader.closed_window(&series[0], open).expect("sound files").is_none());
     }
 
     #[test]
