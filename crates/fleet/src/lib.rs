@@ -14,6 +14,7 @@ pub mod inventory;
 pub mod merge;
 pub mod slowness;
 pub mod source;
+pub mod windows;
 
 pub use file::{FleetError, FleetReader, FleetWriter};
 pub use groups::{Group, Groups, Member, Population};
@@ -22,3 +23,4 @@ pub use inventory::{Attributes, HostAttributes, Inventory, InventoryError, attri
 pub use merge::{FleetMerge, MergeError};
 pub use slowness::{ClassMeans, Latencies, Slowness};
 pub use source::{Shard, Source, SourceError, Sources, find_sources};
+pub use windows::{WindowChoice, WindowName, object_key};

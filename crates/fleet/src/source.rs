@@ -4,7 +4,8 @@
 //! the first folder below SOURCE; the name of the input itself. No format of traces names its host.
 //!
 //! Names that begin with a dot or an underscore are passed over, as Hive and Spark do: they are markers and unfinished files. Links to
-//! folders are not followed, because they may lead in a circle. A recording of blktrace is one input, with the files of all CPUs.
+//! folders are not followed, because they may lead in a circle. A recording of blktrace is one input, with the files of all CPUs. So are
+//! exported windows below folders `tier=`, with all objects in the folder above: a window may be in several of them.
 
 use std::fs;
 use std::io;
@@ -13,6 +14,9 @@ use std::str::FromStr;
 
 use plumb_trace::open::{Piece, exists, pieces};
 use twox_hash::XxHash64;
+
+/// The beginning of the name of a folder with exported windows.
+const TIER: &[u8] = b"tier=";
 
 /// No fleet is cut into more shards.
 const SHARDS_MAX: u32 = 1_000_000;
@@ -26,6 +30,8 @@ pub struct Source {
     pub name: String,
     /// Its files.
     pub piece: Piece,
+    /// Whether its files are exported windows.
+    pub has_windows: bool,
 }
 
 /// The inputs below some folders.
@@ -97,7 +103,7 @@ pub fn find_sources(roots: &[PathBuf]) -> Result<Sources, SourceError> {
     for piece in pieces(&files) {
         let name = piece.path.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
-        sources.add(name, piece);
+        sources.add(name, piece, false);
     }
     sources.in_order()
 }
@@ -120,41 +126,85 @@ fn must_be_apart(roots: &[PathBuf]) -> Result<(), SourceError> {
 
 /// Adds the inputs of a folder and of those below it.
 fn walk(root: &Path, folder: &Path, sources: &mut Sources) -> Result<(), SourceError> {
-    let list = |source| SourceError::List {
-        path: folder.to_owned(),
-        source,
-    };
-    let entries = fs::read_dir(folder).map_err(list)?;
-    let mut paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<io::Result<Vec<PathBuf>>>()
-        .map_err(list)?;
-    paths.sort_unstable();
+    let mut paths = list(folder)?;
     let mut files = Vec::new();
+    let mut windows = Vec::new();
+    if is_of_tier(folder) {
+        windows.extend(paths.into_iter().filter(|path| path.is_file()));
+        paths = Vec::new();
+    }
     for path in paths {
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        if name.starts_with(b".") || name.starts_with(b"_") {
-            continue;
-        }
         match fs::metadata(&path) {
-            Ok(found) if found.is_dir() && !path.is_symlink() => walk(root, &path, sources)?,
+            Ok(found) if found.is_dir() && !path.is_symlink() => {
+                if is_of_tier(&path) {
+                    windows.extend(list(&path)?.into_iter().filter(|path| path.is_file()));
+                } else {
+                    walk(root, &path, sources)?;
+                }
+            }
             Ok(found) if !found.is_file() => sources.passed_over.push(path),
             // A link without an end fails when it is read, with its name.
             Ok(_) | Err(_) => files.push(path),
         }
     }
     for piece in pieces(&files) {
-        let below = piece.path.strip_prefix(root).unwrap_or(&piece.path);
-        let name = below.to_string_lossy().into_owned();
-        sources.add(name, piece);
+        sources.add(name_below(root, &piece.path), piece, false);
+    }
+    if !windows.is_empty() {
+        let piece = Piece {
+            path: folder.to_owned(),
+            files: windows,
+        };
+        sources.add(name_below(root, folder), piece, true);
     }
     Ok(())
 }
 
+/// The path of an input below SOURCE; of SOURCE itself its name.
+fn name_below(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let is_root = below.as_os_str().is_empty();
+    let name = Some(below.as_os_str()).filter(|_| !is_root);
+    let name = name.or(path.file_name()).unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The paths in a folder, in order, without those that are passed over.
+fn list(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let failed = |source| SourceError::List {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<Vec<PathBuf>>>()
+        .map_err(failed)?;
+    paths.retain(|path| !is_passed_over(path));
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+fn is_of_tier(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(TIER)
+}
+
+fn is_passed_over(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b".") || name.starts_with(b"_")
+}
+
 impl Sources {
-    fn add(&mut self, name: String, piece: Piece) {
-        let host = host_of(&piece.path, &name);
-        self.found.push(Source { host, name, piece });
+    fn add(&mut self, name: String, piece: Piece, has_windows: bool) {
+        let object = piece.files.first().filter(|_| has_windows);
+        let host = host_of(object.unwrap_or(&piece.path), &name);
+        self.found.push(Source {
+            host,
+            name,
+            piece,
+            has_windows,
+        });
     }
 
     /// The inputs by host and name.

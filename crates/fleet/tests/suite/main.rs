@@ -8,4 +8,5 @@ mod merge;
 mod slowness;
 mod source;
 mod support;
+mod windows;
 // end

@@ -149,3 +149,47 @@ fn every_input_is_in_one_shard() {
 
 /// `printf db1/sda.csv | zstd -qc --check | tail -c 4`, as a little-endian number.
 const LOW_HALF: u32 = 0xdb4f_7202;
+
+/// The objects of a day are one input, since a window may be in several of them; other files stay inputs of their own.
+#[test]
+fn exported_windows_of_a_day_are_one_input() {
+    let folder = temp_dir("fleet-tiers");
+    let root = folder.path();
+    for name in [
+        "host=db1/date=2026-11-01/tier=1d/aa.parquet",
+        "host=db1/date=2026-11-01/tier=1h/bb.parquet",
+        "host=db1/date=2026-11-01/tier=1h/cc.parquet",
+        "host=db1/date=2026-11-01/tier=1h/.dd.parquet",
+        "host=db1/date=2026-11-01/sda.csv",
+        "host=db1/date=2026-11-02/tier=1d/aa.parquet",
+        "host=db2/date=2026-11-01/tier=1d/ee.parquet",
+    ] {
+        file(root, name);
+    }
+    let found = find_sources(&[root.to_owned()]).expect("inputs").found;
+    let found: Vec<(&str, &str, usize, bool)> = found
+        .iter()
+        .map(|one| {
+            (
+                &*one.host,
+                &*one.name,
+                one.piece.files.len(),
+                one.has_windows,
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("db1", "host=db1/date=2026-11-01", 3, true),
+            ("db1", "host=db1/date=2026-11-01/sda.csv", 0, false),
+            ("db1", "host=db1/date=2026-11-02", 1, true),
+            ("db2", "host=db2/date=2026-11-01", 1, true),
+        ]
+    );
+    // A day and a tier may be a SOURCE.
+    let day = root.join("host=db1/date=2026-11-02");
+    assert_eq!(names(&[day]), pairs(&[("db1", "date=2026-11-02")]));
+    let tier = root.join("host=db1/date=2026-11-01/tier=1h");
+    assert_eq!(names(&[tier]), pairs(&[("db1", "tier=1h")]));
+}
