@@ -34,7 +34,9 @@ use crate::signals::{service_flags, stop_flag};
 use crate::watch::{refused, wait_until};
 use crate::{output, privilege};
 
+mod command;
 pub mod config;
+mod export;
 pub mod identity;
 pub mod judge;
 mod log;
@@ -43,6 +45,7 @@ mod publish;
 pub mod survey;
 
 use config::AgentConfig;
+use export::{ExportTarget, Exporter};
 use judge::{Change, Judge};
 use log::ChangeLog;
 use notify::Notifier;
@@ -90,7 +93,11 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     };
     let mut block = BlockWatch::attach(&options).map_err(refused)?;
     let listener = publish::listener(config.listen);
-    privilege::drop_all(&[config.state_dir.join("history.db")])?;
+    let mut written = vec![config.state_dir.join("history.db")];
+    if let Some(ExportTarget::Folder(folder)) = config.export.as_ref().map(|one| &one.target) {
+        written.push(folder.join("host="));
+    }
+    privilege::drop_all(&written)?;
     output::say(&format!(
         "counting the I/O of all disks into {}",
         config.state_dir.display()
@@ -112,6 +119,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         survey: SurveyFile::default(),
         log: ChangeLog::open(),
         notifier: Notifier::start(&config.receivers, crate::this_run::host()),
+        exporter: Exporter::start(&config.state_dir, config.export.as_ref(), &config.history),
         board,
     };
     agent.note_fault(no_writes.map(|error| Failure::failed(&error).text("")));
@@ -160,6 +168,9 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             let (taken, accepted) = read_again(args, config, &mut writer);
             config = taken;
             agent.notifier.change(&config.receivers);
+            agent
+                .exporter
+                .change(config.export.as_ref(), &config.history);
             agent.board.set_interval(config.interval);
             if let Some(accepted) = accepted {
                 agent.accept(accepted);
@@ -169,6 +180,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             tell_systemd(&[NotifyState::Watchdog]);
         }
     }
+    agent.exporter.end();
     agent.notifier.end();
     match agent.fault {
         None => Ok(Exit::Clean),
@@ -187,6 +199,16 @@ const WEBHOOK: &str = "
 # RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
 ";
 
+/// For an agent whose export runs a command.
+const COMMAND: &str = "
+# With this command of `export` the unit needs a drop-in (systemctl edit plumb-agent). The command shares the memory of the unit:
+#
+# [Service]
+# PrivateNetwork=no
+# RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+# MemoryMax=512M
+";
+
 /// For an agent that opens its socket itself.
 const NETWORK: &str = "
 # With this address the unit needs a drop-in (systemctl edit plumb-agent), or plumb-agent.socket in place of it:
@@ -201,46 +223,64 @@ const NETWORK: &str = "
 /// The configuration, and the drop-in that the unit needs for it.
 fn checked(config: &AgentConfig) -> String {
     let mut text = config.text();
+    let target = config.export.as_ref().map(|export| &export.target);
     match &config.receivers.webhook {
-        // It needs more than the address, so that its drop-in serves both.
+        // Each needs more than the address, so that its drop-in serves both.
+        _ if matches!(target, Some(ExportTarget::Command(_))) => text += COMMAND,
         Some(_) => text += WEBHOOK,
         None if config.listen.is_some() => text += NETWORK,
         None => {}
     }
-    if config.state_dir == Path::new(STATE_DIR) {
+    let mut folders = Vec::new();
+    let mut shared = "";
+    if config.state_dir != Path::new(STATE_DIR) {
+        let install = "install -d -m 700 -o plumb-agent";
+        folders.push(("state_dir", install, config.state_dir.as_path()));
+    }
+    if let Some(ExportTarget::Folder(folder)) = target {
+        let install = "install -d -m 755 -o plumb-agent";
+        folders.push(("export folder", install, folder.as_path()));
+        shared = "# UMask=0022\n";
+    }
+    if folders.is_empty() {
         return text;
     }
-    let install = Command::new("install -d -m 700 -o plumb-agent")
-        .path(&config.state_dir)
-        .line();
-    let install = install.map_or_else(|_| String::new(), |line| line.to_string());
-    // A percent sign begins a specifier of systemd.
-    let folder = config.state_dir.display().to_string().replace('%', "%%");
-    let hidden = [
-        ("/home", "ProtectHome"),
-        ("/root", "ProtectHome"),
-        ("/run/user", "ProtectHome"),
-        ("/tmp", "PrivateTmp"),
-        ("/var/tmp", "PrivateTmp"),
-    ];
-    let hidden = hidden
-        .iter()
-        .filter(|(above, _)| config.state_dir.starts_with(above));
-    let seen: String = hidden.map(|(_, key)| format!("# {key}=no\n")).collect();
+    let names: Vec<&str> = folders.iter().map(|(name, ..)| *name).collect();
+    let names = names.join(" and this ");
+    let (mut made, mut written) = (String::new(), String::new());
+    let mut seen = BTreeSet::new();
+    for (_, install, folder) in folders {
+        if let Ok(line) = Command::new(install).path(folder).line() {
+            made += &format!("#   {line}\n");
+        }
+        seen.extend(HIDDEN.iter().filter(|(above, _)| folder.starts_with(above)));
+        // A percent sign begins a specifier of systemd.
+        let folder = folder.display().to_string().replace('%', "%%");
+        written += &format!("# ReadWritePaths=\"{folder}\"\n");
+    }
+    let keys: BTreeSet<&str> = seen.into_iter().map(|(_, key)| key).collect();
+    let keys: String = keys.iter().map(|key| format!("# {key}=no\n")).collect();
     format!(
         "{text}
-# For this state_dir the unit needs a user that keeps its number, and a drop-in (systemctl edit plumb-agent):
+# For this {names} the unit needs a user that keeps its number, and a drop-in (systemctl edit plumb-agent):
 #
 #   useradd --system plumb-agent
-#   {install}
-#
+{made}#
 # [Service]
 # DynamicUser=no
 # User=plumb-agent
-{seen}# ReadWritePaths=\"{folder}\"
-"
+{shared}{keys}{written}"
     )
 }
+
+/// Folders that the unit does not see, and the key that shows them.
+const HIDDEN: [(&str, &str); 5] = [
+    ("/home", "ProtectHome"),
+    ("/root", "ProtectHome"),
+    ("/run/user", "ProtectHome"),
+    ("/tmp", "PrivateTmp"),
+    ("/var/tmp", "PrivateTmp"),
+];
 
 /// Notes the kernel that runs.
 fn note_kernel(writer: &mut Writer) {
@@ -390,6 +430,7 @@ struct RunningAgent {
     survey: SurveyFile,
     log: ChangeLog,
     notifier: Notifier,
+    exporter: Exporter,
     board: Board,
 }
 

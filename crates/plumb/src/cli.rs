@@ -39,8 +39,9 @@ pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use fleet::{Fleet, FleetCommand, FleetMerging, FleetProfile, FleetReport};
 pub use history::{
-    Agent, AgentStore, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump,
-    HistoryExport, HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR, StateDir,
+    Agent, AgentStore, ExportForm, FLEET_TIERS, History, HistoryBackup, HistoryCommand,
+    HistoryDump, HistoryExport, HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR,
+    StateDir,
 };
 pub use probe::Probe;
 pub use record::Record;

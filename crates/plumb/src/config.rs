@@ -201,7 +201,8 @@ impl<'a> ConfigText<'a> {
         self.error(start, format!("key `{found}`"), expected)
     }
 
-    fn wrong_type(&self, value: &Spanned<DeValue<'_>>, expected: &str) -> ConfigError {
+    /// The error of a value that is not as expected.
+    pub fn wrong_type(&self, value: &Spanned<DeValue<'_>>, expected: &str) -> ConfigError {
         let found = self.text.get(value.span()).unwrap_or_default();
         let found = found.lines().next().unwrap_or_default();
         self.error(

@@ -22,6 +22,7 @@ use crate::sandbox::{self, Files};
 mod pass;
 mod report;
 mod state;
+mod windows;
 
 /// Bytes that are read at once of each of many files.
 const BUFFER_BYTES: usize = 64 << 10;

@@ -34,6 +34,7 @@ use crate::{inputs, moment, output};
 
 mod changes;
 mod export;
+pub mod objects;
 pub mod senders;
 pub mod span;
 
@@ -649,13 +650,18 @@ fn dump(args: &HistoryDump) -> Result<Exit, Failure> {
     })
 }
 
-/// All devices, and the time before now.
-fn last_of_all(reader: &Reader, last: &str) -> Result<Vec<(SeriesFacts, Span)>, Failure> {
-    let ns = span::parse_length(last).ok_or_else(|| {
+/// The argument of `--last`, ns.
+fn last_ns(last: &str) -> Result<i64, Failure> {
+    span::parse_length(last).ok_or_else(|| {
         Failure::usage(format!(
             "--last: found `{last}`, expected a time (15m, 2h, 7d)"
         ))
-    })?;
+    })
+}
+
+/// All devices, and the time before now.
+fn last_of_all(reader: &Reader, last: &str) -> Result<Vec<(SeriesFacts, Span)>, Failure> {
+    let ns = last_ns(last)?;
     let to_ns = now_ns();
     let time = Span {
         from_ns: to_ns.saturating_sub(ns),

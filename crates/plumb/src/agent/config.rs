@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use plumb_geometry::{Bytes, parse_size};
 use plumb_history::{Settings, Tier};
+use toml::Spanned;
+use toml::de::DeValue;
 
+use super::export::{Export, ExportTarget};
 use super::notify::{Receivers, Webhook, runbook_url};
-use crate::cli::{Agent, STATE_DIR};
+use crate::cli::{Agent, FLEET_TIERS, STATE_DIR};
 use crate::config::{ConfigError, ConfigText, is_there, read_text};
 use crate::failure::Failure;
 use crate::listen;
@@ -23,7 +26,7 @@ pub const PATH: &str = "/etc/plumb/agent.toml";
 const SURVEY: &str = "/run/plumb-survey/check.json";
 
 /// Keys of the file, in the order of the documentation.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "state_dir",
     "listen",
     "survey",
@@ -36,7 +39,11 @@ const KEYS: [&str; 12] = [
     "command",
     "webhook",
     "runbook_url",
+    "export",
 ];
+
+/// Keys of the table `export`.
+const EXPORT_KEYS: [&str; 3] = ["folder", "command", "tiers"];
 
 /// Longest time between two readings: counters of a device that goes away are lost with it.
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
@@ -67,6 +74,8 @@ pub struct AgentConfig {
     pub history: Settings,
     /// The receivers of notifications.
     pub receivers: Receivers,
+    /// The export of windows; none when `None`.
+    pub export: Option<Export>,
 }
 
 impl Default for AgentConfig {
@@ -79,6 +88,7 @@ impl Default for AgentConfig {
             judge_every: Duration::from_secs(300),
             history: Settings::default(),
             receivers: Receivers::default(),
+            export: None,
         }
     }
 }
@@ -164,13 +174,7 @@ impl AgentConfig {
                 }
                 "command" => {
                     let expected = "a program by its whole path with its arguments, such as [\"/usr/local/bin/page\", \"storage\"]";
-                    let is_fitting = |words: &[String]| {
-                        words
-                            .first()
-                            .is_some_and(|program| whole_path(program).is_some())
-                            && !words.iter().any(|word| word.contains('\0'))
-                    };
-                    config.receivers.command = source.words(value, expected, is_fitting)?;
+                    config.receivers.command = source.words(value, expected, is_command)?;
                     continue;
                 }
                 "webhook" => {
@@ -183,6 +187,10 @@ impl AgentConfig {
                     let expected = "an address such as \"https://wiki.example.org/plumb/{rule}\"";
                     config.receivers.runbook_url =
                         Some(source.read(value, expected, runbook_url)?);
+                    continue;
+                }
+                "export" => {
+                    config.export = Some(export(&source, value)?);
                     continue;
                 }
                 "keep_5_minutes" => Tier::FiveMinutes,
@@ -227,8 +235,77 @@ impl AgentConfig {
         lines
             .chain(command)
             .map(|(key, value)| format!("{key} = {value}\n"))
+            .chain(self.export.as_ref().map(Export::text))
             .collect()
     }
+}
+
+/// Reads the table `export`.
+fn export(source: &ConfigText<'_>, value: &Spanned<DeValue<'_>>) -> Result<Export, ConfigError> {
+    let expected = "a table with `folder` or `command`";
+    let table = value.get_ref().as_table();
+    let table = table.ok_or_else(|| source.wrong_type(value, expected))?;
+    let (mut targets, mut tiers) = (Vec::new(), FLEET_TIERS.to_vec());
+    for (key, value) in table.iter() {
+        match key.get_ref().as_ref() {
+            "folder" => {
+                let expected = "the whole path of a folder, such as \"/srv/fleet\"";
+                let folder = source.read(value, expected, whole_path)?;
+                targets.push(ExportTarget::Folder(folder));
+            }
+            "command" => {
+                let expected = "a program by its whole path with {file} and {key} in its arguments, such as [\"/usr/bin/aws\", \"s3\", \"cp\", \
+                                \"{file}\", \"s3://bucket/{key}\"]";
+                let has = |words: &[String], name| words.iter().any(|word| word.contains(name));
+                let is_fitting = |words: &[String]| {
+                    is_command(words) && has(&words[1..], "{file}") && has(&words[1..], "{key}")
+                };
+                let words = source.words(value, expected, is_fitting)?;
+                targets.push(ExportTarget::Command(words));
+            }
+            "tiers" => {
+                let expected = "a list of \"5m\", \"1h\" and \"1d\", each once";
+                let read = |words: &[String]| -> Option<Vec<Tier>> {
+                    words.iter().map(|word| Tier::from_word(word)).collect()
+                };
+                let is_fitting = |words: &[String]| {
+                    let found = read(words).unwrap_or_default();
+                    let is_once = |at: usize| !found[..at].contains(&found[at]);
+                    !found.is_empty() && (0..found.len()).all(is_once)
+                };
+                let words = source.words(value, expected, is_fitting)?;
+                tiers = read(&words).unwrap_or_default();
+            }
+            other => return Err(source.unknown_key(key.span().start, other, &EXPORT_KEYS)),
+        }
+    }
+    match (targets.pop(), targets.is_empty()) {
+        (Some(target), true) => Ok(Export { target, tiers }),
+        _ => Err(source.wrong_type(value, expected)),
+    }
+}
+
+impl Export {
+    /// The line of the file.
+    fn text(&self) -> String {
+        let (key, target) = match &self.target {
+            ExportTarget::Folder(folder) => {
+                let folder = folder.display().to_string();
+                ("folder", serde_json::Value::from(folder))
+            }
+            ExportTarget::Command(words) => ("command", serde_json::Value::from(words.as_slice())),
+        };
+        let tiers: Vec<&str> = self.tiers.iter().map(|tier| tier.word()).collect();
+        let tiers = serde_json::Value::from(tiers);
+        format!("export = {{ {key} = {target}, tiers = {tiers} }}\n")
+    }
+}
+
+/// Whether words are a program by its whole path, and its arguments.
+fn is_command(words: &[String]) -> bool {
+    let program = words.first();
+    program.is_some_and(|program| whole_path(program).is_some())
+        && !words.iter().any(|word| word.contains('\0'))
 }
 
 /// A whole path: an agent has no folder of its own that a path could begin at.
@@ -278,12 +355,57 @@ mod tests {
     }
 
     #[test]
+    fn an_export_has_one_target() {
+        let export = |text: &str| AgentConfig::parse("a", text).map(|config| config.export);
+        let folder = ExportTarget::Folder(PathBuf::from("/srv/fleet"));
+        let command = ["/bin/put", "--to=b/{key}", "{file}"].map(str::to_owned);
+        let command = ExportTarget::Command(command.to_vec());
+        let (hour, day) = (Tier::Hour, Tier::Day);
+        for (text, target, tiers) in [
+            (
+                "[export]\nfolder = \"/srv/fleet\"",
+                &folder,
+                vec![hour, day],
+            ),
+            (
+                "[export]\ncommand = [\"/bin/put\", \"--to=b/{key}\", \"{file}\"]\ntiers = [\"1d\", \"5m\"]",
+                &command,
+                vec![day, Tier::FiveMinutes],
+            ),
+        ] {
+            let target = target.clone();
+            let expected = Export { target, tiers };
+            let config = AgentConfig::parse("a", text).expect("a file without mistakes");
+            assert_eq!(config.export, Some(expected));
+            assert_eq!(export(&config.text()), Ok(config.export));
+        }
+        for (table, expected) in [
+            ("{}", "a table with `folder` or `command`"),
+            ("\"/srv\"", "a table with `folder` or `command`"),
+            (
+                "{ folder = \"/a\", command = [\"/b\", \"{file}{key}\"] }",
+                "a table with `folder` or `command`",
+            ),
+            ("{ folder = \"a\" }", "the whole path of a folder"),
+            ("{ command = [\"/b\", \"{file}\"] }", "{file} and {key}"),
+            ("{ command = [\"/b/{file}{key}\"] }", "{file} and {key}"),
+            ("{ folder = \"/a\", tiers = [] }", "each once"),
+            ("{ folder = \"/a\", tiers = [\"1d\", \"1d\"] }", "each once"),
+            ("{ folder = \"/a\", tiers = [\"2d\"] }", "each once"),
+            ("{ folders = \"/a\" }", "did you mean `folder`?"),
+        ] {
+            let error = export(&format!("export = {table}")).expect_err(table);
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, message) in [
             (
                 "\nintervall = \"5s\"",
                 "a:2: found key `intervall`, expected one of state_dir, listen, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
-                 keep_days, command, webhook, runbook_url; did you mean `interval`?",
+                 keep_days, command, webhook, runbook_url, export; did you mean `interval`?",
             ),
             (
                 "interval = \"5min\"",
@@ -363,5 +485,6 @@ mod tests {
         let example = example.expect("a file without mistakes");
         assert!(example.listen.is_some() && example.receivers.webhook.is_some());
         assert!(!example.receivers.command.is_empty() && example.receivers.runbook_url.is_some());
+        assert!(example.export.is_some());
     }
 }

@@ -7,8 +7,6 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,8 +15,8 @@ use plumb_geometry::plural;
 use plumb_quoting::visible;
 use plumb_report::history::{FindingMessage, finding_message};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::command::CommandRun;
 use super::judge::Change;
 use crate::output;
 
@@ -31,8 +29,6 @@ const WAIT_MAX: Duration = Duration::from_secs(300);
 const AGE_MAX: Duration = Duration::from_secs(86_400);
 /// Time for a command, and for the request and the answer of a webhook.
 const DELIVERY_MAX: Duration = Duration::from_secs(30);
-/// Time between two looks at a command that runs.
-const GLANCE: Duration = Duration::from_millis(10);
 /// Length of the first line of an answer.
 const STATUS_LINE_MAX: usize = 1024;
 /// Time for the last notifications at the end of the agent.
@@ -207,58 +203,21 @@ impl Receiver {
 
 /// Runs a command with a notification on its standard input.
 fn run(words: &[String], notification: &Notification, limit: Duration) -> Result<(), Undelivered> {
-    let [program, args @ ..] = words else {
-        return Ok(());
-    };
-    let run = || -> io::Result<Option<ExitStatus>> {
+    let input = || -> io::Result<File> {
         // A pipe would block this thread if the command does not read.
         let mut input = File::from(memfd_create("notification", MemfdFlags::CLOEXEC)?);
         input.write_all(notification.text.as_bytes())?;
         input.rewind()?;
-        let mut child = Command::new(program)
-            .args(args)
-            .envs(
-                notification
-                    .variables
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
-            .stdin(input)
-            .stdout(Stdio::null())
-            .process_group(0)
-            .spawn()?;
-        wait_for(&mut child, limit)
+        Ok(input)
     };
-    match run() {
-        Ok(Some(status)) if status.success() => Ok(()),
-        Ok(Some(status)) => Err(Undelivered::again(format!("it ended with {status}"))),
-        Ok(None) => Err(Undelivered::again(format!(
-            "it was ended after {} s",
-            limit.as_secs()
-        ))),
-        Err(error) => Err(Undelivered::again(error.to_string())),
-    }
-}
-
-/// Waits for the end of a command; `None` if it had to be killed.
-fn wait_for(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
-    let end = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= end {
-            // With its descendants.
-            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-            let killed = group.map(|group| kill_process_group(group, Signal::KILL));
-            if !matches!(killed, Some(Ok(()))) {
-                child.kill()?;
-            }
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(GLANCE);
-    }
+    let input = input().map_err(|error| Undelivered::again(error.to_string()))?;
+    let run = CommandRun {
+        input: Some(input),
+        variables: &notification.variables,
+        limit,
+        ..CommandRun::default()
+    };
+    run.run(words).map_err(Undelivered::again)
 }
 
 /// The notifications that wait for a receiver.

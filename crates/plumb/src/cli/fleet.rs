@@ -11,7 +11,8 @@ use super::{ColorChoice, FailOn, distinct, grid};
 /// Flags of `plumb fleet`.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A SOURCE is a folder or a file: traces of any known format, and saved profiles. The host of an input is the name behind \
+    after_long_help = "A SOURCE is a folder or a file: traces of any known format, saved profiles, and the exported windows of \
+agents. The host of an input is the name behind \
 host= in its path, else the first folder below SOURCE, else the name of the file. Names that begin with a dot or an underscore are \
 passed over.\n\
 Exit status: 0 clean or written, 1 findings, 2 usage, 3 unknown or read only in part, 4 not permitted, 5 failed."

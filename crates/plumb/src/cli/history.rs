@@ -4,11 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use plumb_history::Tier;
 
 use super::record::duration;
 
 /// The folder of a host's history.
 pub const STATE_DIR: &str = "/var/lib/plumb-agent";
+
+/// Tiers that an export for a fleet has by default: windows of 5 minutes take seven times the room of the others.
+pub const FLEET_TIERS: [Tier; 2] = [Tier::Hour, Tier::Day];
 
 /// Flags of `plumb agent`.
 #[derive(Debug, Args)]
@@ -147,11 +151,17 @@ pub struct HistoryFilter {
 #[derive(Debug, Args)]
 pub struct HistoryExport {
     /// Devices and times: sda, sda@2h, sda@2026-11-01..2026-11-08
-    #[arg(value_name = "DEVICE[@SPAN]", required_unless_present = "last")]
+    #[arg(value_name = "DEVICE[@SPAN]", required_unless_present_any = ["last", "fleet"])]
     pub spans: Vec<String>,
     /// The last TIME of all devices: 15m, 2h, 7d
     #[arg(long, value_name = "TIME", conflicts_with = "spans")]
     pub last: Option<String>,
+    /// Folder for objects that `plumb fleet` reads: each day of all devices that is over; known objects stay as they are
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["spans", "output", "form"])]
+    pub fleet: Option<PathBuf>,
+    /// Windows for --fleet: 5m, 1h or 1d; may be given several times (default: 1h and 1d)
+    #[arg(long, value_name = "TIER", requires = "fleet", value_parser = tier)]
+    pub tier: Vec<Tier>,
     /// Form of the output
     #[arg(long = "as", value_name = "FORM", default_value = "csv")]
     pub form: ExportForm,
@@ -160,6 +170,17 @@ pub struct HistoryExport {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub folder: StateDir,
+}
+
+impl HistoryExport {
+    /// The tiers for a fleet.
+    #[must_use]
+    pub fn tiers(&self) -> Vec<Tier> {
+        match self.tier.is_empty() {
+            true => FLEET_TIERS.to_vec(),
+            false => self.tier.clone(),
+        }
+    }
 }
 
 /// Forms of an export.
@@ -220,6 +241,10 @@ pub struct HistoryBackup {
     pub to: PathBuf,
     #[command(flatten)]
     pub store: AgentStore,
+}
+
+fn tier(word: &str) -> Result<Tier, String> {
+    Tier::from_word(word).ok_or_else(|| format!("found `{word}`, expected 5m, 1h or 1d"))
 }
 
 /// A time between two readings: systemd expects a sign of life in between.

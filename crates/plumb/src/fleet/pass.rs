@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plumb_fleet::{HostIo, Source};
 use plumb_profile::{ProfileSet, Settings};
 
-use super::say_unread;
+use super::{say_unread, windows};
 use crate::collect::profile_alone;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -70,7 +70,10 @@ pub fn run(
     };
     for batch in sources.chunks(BATCH * processors) {
         let read = side_by_side::each(batch, |source| {
-            let read = profile_alone(&source.piece, settings);
+            let read = match source.has_windows {
+                true => windows::profiles(&source.piece.files),
+                false => profile_alone(&source.piece, settings),
+            };
             done.fetch_add(1, Ordering::Relaxed);
             read
         });

@@ -17,6 +17,7 @@ use crate::common::attached::await_programs;
 use crate::common::direct::DirectReader;
 use crate::common::schema::Schema;
 use crate::common::{Folder, Ran, copy_program, plumb};
+use crate::fleet_windows;
 
 mod flood;
 mod metrics;
@@ -94,6 +95,31 @@ fn a_configuration_is_checked() {
     plumb(["agent", "--config", &bad.display().to_string()])
         .ends(2)
         .complains("did you mean `interval`?");
+}
+
+/// An export needs a user with rights for the folder, or the network for a command.
+#[test]
+fn exports_have_drop_ins() {
+    let folder = Folder::new("agent-export-config");
+    let write = folder.file("folder.toml", "[export]\nfolder = \"/home/fleet\"\n");
+    let ran = check(&write);
+    ran.ends(0)
+        .says("export = { folder = \"/home/fleet\", tiers = [\"1h\",\"1d\"] }")
+        .says("# User=plumb-agent")
+        .says("install -d -m 755 -o plumb-agent /home/fleet")
+        .says("# UMask=0022")
+        .says("# ProtectHome=no")
+        .says("# ReadWritePaths=\"/home/fleet\"");
+    assert!(!ran.out.contains("PrivateNetwork"), "{}", ran.out);
+    let printed = folder.file("printed.toml", &ran.out);
+    assert_eq!(check(&printed).ends(0).out, ran.out);
+    let text = "export = { command = [\"/bin/put\", \"{file}\", \"{key}\"], tiers = [\"1d\"] }\n";
+    let run = folder.file("command.toml", text);
+    let ran = check(&run);
+    ran.ends(0)
+        .says("# PrivateNetwork=no")
+        .says("# MemoryMax=512M");
+    assert!(!ran.out.contains("ReadWritePaths"), "{}", ran.out);
 }
 
 /// A configuration with a store in a folder, readings each second, and these keys; FOLDER in them is the folder.
@@ -247,6 +273,36 @@ fn a_reload_loses_no_io() {
     read(200);
     service.end();
     assert_eq!(stored(&store, &disk), 600);
+}
+
+/// The agent exports the days of its history that are over, with the names and bytes of an export by hand. A reload changes the folder.
+#[test]
+fn days_that_are_over_are_exported() {
+    require!(Bpf, Root);
+    let folder = Folder::new("agent-export");
+    fleet_windows::import(&folder, fleet_windows::day_before(3) + 36_000, 500);
+    let file = configured(&folder, "");
+    // Its checkpoint at the end names the time up to which the history is whole.
+    Service::ready(&folder, &file).end();
+    let by_hand = folder.path("by-hand");
+    fleet_windows::export(&folder, &by_hand, &[]).ends(0);
+    let expected = fleet_windows::files(&by_hand);
+    assert_eq!(expected.len(), 2);
+    let has_all = |name: &str| {
+        expected.iter().all(|(path, bytes)| {
+            let key = path.strip_prefix(&by_hand).expect("below");
+            fs::read(folder.path(name).join(key)).is_ok_and(|found| found == *bytes)
+        })
+    };
+    fs::remove_file(folder.path("notify")).expect("a socket");
+    configured(&folder, "[export]\nfolder = \"FOLDER/first\"\n");
+    let service = Service::ready(&folder, &file);
+    wait::until("the first export", LIMIT, || has_all("first"));
+    configured(&folder, "[export]\nfolder = \"FOLDER/second\"\n");
+    service.signal(Signal::HUP);
+    wait::until("the second export", LIMIT, || has_all("second"));
+    let said = service.end();
+    assert!(!said.contains("took no window"), "{said}");
 }
 
 /// A misaligned load is in the log once, whatever its length, and so is its end.

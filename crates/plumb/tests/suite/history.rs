@@ -644,7 +644,7 @@ fn dates_are_local() {
 }
 
 /// Rows of a Parquet file, each as its columns by name; a null is an empty text, as in CSV.
-fn parquet_rows(file: &Path) -> Vec<BTreeMap<String, String>> {
+pub fn parquet_rows(file: &Path) -> Vec<BTreeMap<String, String>> {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
