@@ -109,6 +109,9 @@ _plumb() {
             plumb__subcmd__fleet,report)
                 cmd="plumb__subcmd__fleet__subcmd__report"
                 ;;
+            plumb__subcmd__fleet,rows)
+                cmd="plumb__subcmd__fleet__subcmd__rows"
+                ;;
             plumb__subcmd__history,backup)
                 cmd="plumb__subcmd__history__subcmd__backup"
                 ;;
@@ -952,7 +955,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fleet)
-            opts="-h -V --help --version report profile merge"
+            opts="-h -V --help --version report profile merge rows"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1042,6 +1045,28 @@ _plumb() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__fleet__subcmd__rows)
+            opts="-o -h -V --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1190,13 +1215,21 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__export)
-            opts="-o -h -V --last --as --output --state-dir --help --version"
+            opts="-o -h -V --last --fleet --tier --as --output --state-dir --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --last)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fleet)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tier)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -243,6 +243,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l last -d 'The last TIME of all devices: 15m, 2h, 7d' -r
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l fleet -d 'Folder for objects that `plumb fleet` reads: each day of all devices that is over; known objects stay as they are' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l tier -d 'Windows for --fleet: 5m, 1h or 1d; may be given several times (default: 1h and 1d)' -r
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l as -d 'Form of the output' -r -f -a "csv\t'Comma-separated values, a line for each window'
 json\t'One JSON document'
 parquet\t'Parquet, a row for each window'"
@@ -283,11 +285,12 @@ complete -c plumb -n "__fish_plumb_using_subcommand serve" -l state-dir -d 'Fold
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -l listen -d 'Loopback address to listen at; port 0 is any free port' -r
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "report" -d 'Rank the disks of all hosts by wasted I/O and by lost time'
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "profile" -d 'Profile the recordings of many hosts into one file'
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge" -f -a "merge" -d 'Merge fleet files into one; a file that is given twice changes nothing'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -f -a "report" -d 'Rank the disks of all hosts by wasted I/O and by lost time'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -f -a "profile" -d 'Profile the recordings of many hosts into one file'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -f -a "merge" -d 'Merge fleet files into one; a file that is given twice changes nothing'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -f -a "rows" -d 'Write the residue rows of all devices as Parquet, for SQL'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l state -d 'Keep the profiles in this fleet file, and read only inputs that it does not have yet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l top -d 'Devices that a ranking lists' -r
@@ -308,9 +311,12 @@ complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subco
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from profile" -l skip-bad -d 'Name and count the files that cannot be read, and go on without them'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from profile" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from profile" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from merge" -s o -l output -d 'File for the profiles, in the place of a file that has the name' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from merge" -s o -l output -d 'File for the result, in the place of a file that has the name' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from merge" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from merge" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from rows" -s o -l output -d 'File for the result, in the place of a file that has the name' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from rows" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from rows" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l grid -d 'Granularity to look for besides powers of two, and to confirm or refute; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l range -d 'Measure only this part of the target, the end excluded: 1m-5g' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l cache -d 'Size of the cache before the medium, or 0 for none; without it, the probe looks for one. It reads at least twice that size' -r

@@ -21,6 +21,7 @@ use crate::sandbox::{self, Files};
 
 mod pass;
 mod report;
+mod rows;
 mod state;
 mod windows;
 
@@ -36,6 +37,7 @@ pub fn run(args: &Fleet) -> Result<Exit, Failure> {
         FleetCommand::Report(args) => report::run(args),
         FleetCommand::Profile(args) => profile(args),
         FleetCommand::Merge(args) => merge(args),
+        FleetCommand::Rows(args) => rows::run(args),
     }
 }
 
@@ -61,12 +63,7 @@ fn profile(args: &FleetProfile) -> Result<Exit, Failure> {
 }
 
 fn merge(args: &FleetMerging) -> Result<Exit, Failure> {
-    output::may_write(&args.files, &[&args.output])?;
-    sandbox::enter(&Files {
-        inputs: args.files.clone(),
-        outputs: vec![args.output.clone()],
-    })?;
-    let mut files = open_all(&args.files)?;
+    let mut files = opened(args)?;
     let mut writer = NewFleet::begin(&args.output)?;
     let mut end = pass::PassEnd::default();
     while let Some(host) = next_host(&mut files)? {
@@ -75,6 +72,50 @@ fn merge(args: &FleetMerging) -> Result<Exit, Failure> {
     }
     writer.commit()?;
     Ok(end.exit())
+}
+
+/// The fleet files of a command, after all other rights are given up.
+fn opened(args: &FleetMerging) -> Result<FleetFiles, Failure> {
+    let files = fleet_files(&args.files)?;
+    output::may_write(&files, &[&args.output])?;
+    sandbox::enter(&Files {
+        inputs: files.clone(),
+        outputs: vec![args.output.clone()],
+    })?;
+    open_all(&files)
+}
+
+/// The files, and those in the folders among them. Names that begin with a dot are unfinished files.
+fn fleet_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let listed = std::fs::read_dir(path).and_then(|entries| {
+            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+            paths.collect::<std::io::Result<Vec<PathBuf>>>()
+        });
+        let mut listed = listed.map_err(|source| {
+            let path = path.clone();
+            Failure::failed(&SourceError::List { path, source })
+        })?;
+        listed.retain(|file| is_fleet(file) && !is_hidden(file));
+        if listed.is_empty() {
+            let path = path.display();
+            let found = format!("{path}: found no fleet file in the folder, expected some");
+            return Err(Failure::missing(found));
+        }
+        listed.sort_unstable();
+        files.extend(listed);
+    }
+    Ok(files)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.as_encoded_bytes().starts_with(b".")
 }
 
 /// The inputs below the sources, after all other rights are given up.

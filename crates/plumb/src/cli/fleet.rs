@@ -32,6 +32,8 @@ pub enum FleetCommand {
     Profile(FleetProfile),
     /// Merge fleet files into one; a file that is given twice changes nothing
     Merge(FleetMerging),
+    /// Write the residue rows of all devices as Parquet, for SQL
+    Rows(FleetMerging),
 }
 
 /// Flags of every command that reads recordings.
@@ -94,13 +96,13 @@ pub struct FleetProfile {
     pub output: PathBuf,
 }
 
-/// Flags of `plumb fleet merge`.
+/// Flags of `plumb fleet merge` and `plumb fleet rows`.
 #[derive(Debug, Args)]
 pub struct FleetMerging {
-    /// Files of `plumb fleet profile` or `plumb fleet merge`
+    /// Files of `plumb fleet profile` or `plumb fleet merge`, or folders with such files
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// File for the profiles, in the place of a file that has the name
+    /// File for the result, in the place of a file that has the name
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }
