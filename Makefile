@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 # Findings (1) and unknowns (3) are answers, no failures.
 ANSWERED := || status=$$?; case $${status:-0} in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
 
-.PHONY: help run demo build static dist apt-tree yum-tree dist-check test-ship test-foreign test-kernels test-reproducible install uninstall check test bench soak torture \
+.PHONY: help run demo build static dist apt-tree yum-tree dist-check test-ship test-foreign test-fleet test-kernels test-reproducible install uninstall check test bench soak torture \
   fuzz docs clean
 .DEFAULT_GOAL := help
 
@@ -61,6 +61,11 @@ test-foreign: ## Compare the static binary of the other processor, emulated, wit
 	@scripts/static aarch64
 	@case $$(uname -m) in x86_64) set -- aarch64 x86_64 ;; *) set -- x86_64 aarch64 ;; esac; \
 	 scripts/test-foreign qemu-$$1-static target/$$1-unknown-linux-musl/dist/plumb target/$$2-unknown-linux-musl/dist/plumb
+
+test-fleet: ## Run contrib/fleet and the queries of docs/fleet.md: schedulers, DuckDB, ClickHouse; installs them into target
+	@scripts/setup fleet
+	cargo build --quiet --locked --workspace --bin plumb --example label_seeds
+	@scripts/test-fleet $(BUILT)
 
 test-kernels: ## Run each command on nine kernels, in guests of both processors and on this host: 13 minutes; needs root
 	@scripts/setup test

@@ -188,7 +188,7 @@ impl Rows {
             ("plumb.history.version", PARQUET_VERSION),
             ("plumb.version", env!("CARGO_PKG_VERSION")),
         ];
-        table::write(self.columns(host), &facts, output).map_err(|error| Failure::failed(&error))
+        table::write(&self.columns(host), &facts, output).map_err(|error| Failure::failed(&error))
     }
 
     /// The columns of the document of the format.
