@@ -12,10 +12,10 @@ use crate::common::{Folder, Ran, plumb};
 /// Seconds between the epochs of Windows and Unix.
 const FILETIME_ZERO: u64 = 11_644_473_600;
 
-/// The begin of a day that is over for a while, in seconds since 1970.
+/// The begin of a day that is over for hours, in seconds since 1970.
 pub fn day_before(days: u64) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    (now.expect("a clock").as_secs() / 86_400 - days) * 86_400
+    ((now.expect("a clock").as_secs() - 3 * 3_600) / 86_400 - days) * 86_400
 }
 
 fn history(folder: &Folder, args: &[&str]) -> Ran {
@@ -75,13 +75,15 @@ fn ranked(source: &Path) -> Value {
     devices[0].clone()
 }
 
-/// A history of two hours of one day, and of an hour of the next one.
+/// A history of two hours of one day, of an hour of the next one, and of five minutes of a later one.
 fn store() -> Folder {
     let folder = Folder::new("fleet-windows");
     let day = day_before(4);
     import(&folder, day + 36_000, 1_000);
     import(&folder, day + 43_200, 1_500);
     import(&folder, day + 86_400 + 7_200, 700);
+    // A profile within five minutes is in the windows of all lengths, and the history keeps the short ones for two days.
+    import(&folder, day_before(1) + 50_400, 200);
     folder
 }
 
@@ -91,7 +93,7 @@ fn the_answer_is_that_of_the_history() {
     let fleet = folder.path("fleet");
     export(&folder, &fleet, &[])
         .ends(0)
-        .complains("wrote 4 objects");
+        .complains("wrote 6 objects");
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("procfs");
     let names = files(&fleet);
     assert!(names.iter().all(|(path, _)| {
@@ -107,13 +109,14 @@ fn the_answer_is_that_of_the_history() {
     )
     .ends(0);
     let (local, exported) = (ranked(&folder.path("dumped")), ranked(&fleet));
-    assert_eq!(local["ios"], 3_200);
+    assert_eq!(local["ios"], 3_400);
     for name in ["ios", "grid", "device", "layer"] {
         assert_eq!(local[name], exported[name], "{name}");
     }
-    // The recordings have no pauses in the fleet: 2 hours, from the first to the last of them, and 700 s.
-    let seconds = f64::from(43_200 - 36_000 + 1_499 + 699);
-    assert_eq!(exported["per_second"].as_f64(), Some(960.0 / seconds));
+    // The recordings have no pauses in the fleet: from the first to the last I/O of each day.
+    let seconds = f64::from(43_200 - 36_000 + 1_499 + 699 + 199);
+    let rate = exported["per_second"].as_f64().expect("a rate");
+    assert!((rate * seconds - 1_020.0).abs() < 1e-6, "{rate}");
 }
 
 #[test]
@@ -133,7 +136,7 @@ fn windows_that_are_exported_again_count_once() {
     export(&folder, &fleet, &["--last", "30d"])
         .ends(0)
         .complains("wrote 0 objects")
-        .complains("4 of the history were there already");
+        .complains("6 of the history were there already");
     assert_eq!(files(&fleet), first);
     assert_eq!(times(&first), written);
     // Finer windows of the same time, and the same object under another name.
@@ -148,11 +151,11 @@ fn windows_that_are_exported_again_count_once() {
     export(&folder, &fleet, &[])
         .ends(0)
         .complains("wrote 2 objects");
-    assert_eq!(ranked(&fleet)["ios"], 4_200);
+    assert_eq!(ranked(&fleet)["ios"], 4_400);
     for (path, bytes) in &first {
         fs::write(path, bytes).expect("room");
     }
-    assert_eq!(ranked(&fleet)["ios"], 4_200);
+    assert_eq!(ranked(&fleet)["ios"], 4_400);
 }
 
 #[test]
