@@ -175,7 +175,8 @@ fn shards_of_windows_are_one_pass() {
     }
     // A folder stands for the fleet files in it; others, and unfinished ones, are passed over.
     folder.file("shards/log.txt", "a log");
-    fs::copy(folder.path("shards/0"), folder.path("shards/.1")).expect("room");
+    let shard = fs::read(folder.path("shards/0")).expect("a file");
+    fs::write(folder.path("shards/.1"), &shard[..shard.len() / 2]).expect("room");
     let merge = |from: &str| {
         let paths = [folder.path(from), folder.path("merged")];
         let [from, to] = paths.map(|path| path.display().to_string());
