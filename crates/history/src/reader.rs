@@ -385,16 +385,17 @@ impl Reader {
         Ok(sum.found.map(|found| named(found, series)))
     }
 
-    /// Whether a window of a tier that shares time with a span is still open.
+    /// Whether a window of a tier that shares time with a span is still open. An open finer window is a part of it.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn has_open(&self, tier: Tier, span: Span) -> Result<bool, HistoryError> {
         let open = self.windows_not_over()?;
-        let shares = |window: Window| !window.span().common(span).is_empty();
-        Ok(open
-            .iter()
-            .any(|(_, window)| window.tier == tier && shares(*window)))
+        let is_part = |window: Window| {
+            let whole = Window::at(tier, window.span().from_ns);
+            window.tier <= tier && !whole.span().common(span).is_empty()
+        };
+        Ok(open.iter().any(|(_, window)| is_part(*window)))
     }
 
     /// End of the I/O that the last checkpoint stored, ns since 1970; 0 before the first one, and for a store that was only imported.
