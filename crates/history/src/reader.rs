@@ -212,7 +212,7 @@ impl Reader {
             return Ok(Vec::new());
         };
         let read = || -> rusqlite::Result<Vec<Window>> {
-            let end = |newest| room::end_window_of(&database.connection, tier, series, newest);
+            let end = |newest| room::sound_end_window(database, tier, Some(series), newest);
             Ok(end(false)?.into_iter().chain(end(true)?).collect())
         };
         read().map_err(|source| database.failed("read the ends of a tier", source))
@@ -234,7 +234,7 @@ impl Reader {
         };
         let mut fault = None;
         let mut read = || -> rusqlite::Result<Vec<GlanceRow>> {
-            let end = |newest| room::end_window(&database.connection, tier, newest);
+            let end = |newest| room::sound_end_window(database, tier, None, newest);
             let (Some(oldest), Some(newest)) = (end(false)?, end(true)?) else {
                 return Ok(Vec::new());
             };
@@ -427,7 +427,7 @@ impl Reader {
         let Some(database) = self.database(Part::of_tier(tier)) else {
             return Ok(None);
         };
-        let window = room::end_window(&database.connection, tier, false);
+        let window = room::sound_end_window(database, tier, None, false);
         let window = window.map_err(|source| database.failed("read the oldest window", source))?;
         Ok(window.map(|window| window.span().from_ns))
     }

@@ -206,10 +206,27 @@ pub(crate) fn end_window_of(
     series: u32,
     newest: bool,
 ) -> rusqlite::Result<Option<Window>> {
+    let id = end_id_of(connection, tier, series, newest, outmost(newest))?;
+    Ok(id.map(|id| of_id(tier, id).0))
+}
+
+/// The outmost identifier in a direction.
+const fn outmost(newest: bool) -> i64 {
+    if newest { i64::MAX } else { 0 }
+}
+
+/// The same from an identifier on.
+fn end_id_of(
+    connection: &Connection,
+    tier: Tier,
+    series: u32,
+    newest: bool,
+    from_id: i64,
+) -> rusqlite::Result<Option<i64>> {
     let mut statement = connection.prepare_cached(&seek_sql(tier, newest))?;
     let width = i64::from(SERIES_MAX);
     let series = i64::from(series);
-    let mut wanted = if newest { i64::MAX } else { 0 };
+    let mut wanted = from_id;
     loop {
         let id: Option<i64> = statement.query_row([wanted], |row| row.get(0)).optional()?;
         let Some(id) = id else {
@@ -217,7 +234,7 @@ pub(crate) fn end_window_of(
         };
         let found = id.rem_euclid(width);
         if found == series {
-            return Ok(Some(of_id(tier, id).0));
+            return Ok(Some(id));
         }
         // The series in the same window if it can come yet, else in the next one.
         let begin = id - found;
@@ -232,6 +249,56 @@ pub(crate) fn end_window_of(
         };
         wanted = next;
     }
+}
+
+/// The oldest or newest window of a tier, of one series or of all, that has its checksum. A flipped bit in a key moves a window by up to
+/// millions of years, and a question about all time would pass through all of them.
+pub(crate) fn sound_end_window(
+    database: &Database,
+    tier: Tier,
+    series: Option<u32>,
+    newest: bool,
+) -> rusqlite::Result<Option<Window>> {
+    let connection = &database.connection;
+    let mut wanted = outmost(newest);
+    loop {
+        let id = match series {
+            Some(series) => end_id_of(connection, tier, series, newest, wanted)?,
+            None => connection
+                .prepare_cached(&seek_sql(tier, newest))?
+                .query_row([wanted], |row| row.get(0))
+                .optional()?,
+        };
+        let Some(id) = id.filter(|id| *id >= 0) else {
+            return Ok(None);
+        };
+        let (window, number) = of_id(tier, id);
+        if is_in_its_place(database, window, number)? {
+            return Ok(Some(window));
+        }
+        wanted = if newest { id - 1 } else { id.saturating_add(1) };
+        if !(0..i64::MAX).contains(&wanted) {
+            return Ok(None);
+        }
+    }
+}
+
+/// Whether the totals or the histograms of a window have their checksum, which is over the key, too.
+fn is_in_its_place(database: &Database, window: Window, series: u32) -> rusqlite::Result<bool> {
+    let (id, tier) = (id_of(window, series), window.tier.word());
+    let sum = database.sum_column(&format!("glance_{tier}"));
+    let columns = glance::COLUMNS;
+    let sql = format!("SELECT {columns}, {sum} FROM glance_{tier} WHERE id = ?");
+    let mut statement = database.connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([id])?;
+    let Some(row) = rows.next()? else {
+        return Ok(false);
+    };
+    if checked_glance(database, row, window, id)?.is_some() {
+        return Ok(true);
+    }
+    let found = read_checked(database, window, series)?;
+    Ok(found.is_some_and(|found| !found.record.profile.is_empty()))
 }
 
 /// The row of a tier with the next identifier from one on, or before it.

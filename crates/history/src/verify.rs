@@ -166,9 +166,8 @@ impl Reader {
 /// Bytes of the records of a tier, the time from its first to its last window, and its begin. `None` without any.
 fn size_of(database: &Database, tier: Tier) -> Result<Option<(u64, i64, i64)>, HistoryError> {
     let failed = |source| database.failed("measure a tier", source);
-    let connection = &database.connection;
-    let first = room::end_window(connection, tier, false).map_err(failed)?;
-    let last = room::end_window(connection, tier, true).map_err(failed)?;
+    let end = |newest| room::sound_end_window(database, tier, None, newest).map_err(failed);
+    let (first, last) = (end(false)?, end(true)?);
     let (Some(first), Some(last)) = (first, last) else {
         return Ok(None);
     };

@@ -269,34 +269,72 @@ fn damage(folder: &Path) -> (u64, u64) {
 fn damaged_totals_are_made_from_histograms() {
     let room = temp_dir("totals");
     filled(room.path());
-    let written = hours(room.path()).expect("sound totals");
-    assert_eq!((written.len(), damage(room.path())), (2, (0, 0)));
-    change(
-        room.path(),
-        "history.db",
-        "UPDATE glance_1h SET off_4k = off_4k + 1, p99_ns = 7 WHERE id = (SELECT max(id) FROM glance_1h)",
-    );
-    assert_eq!(hours(room.path()).expect("totals"), written);
+    let read = || {
+        let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+        reader.glance(Tier::FiveMinutes, EVER, None)
+    };
+    let written = read().expect("sound totals");
+    assert_eq!((written.len(), damage(room.path())), (20, (0, 0)));
+    let window = written[7].window;
+    let id = window.number * 4096;
+    let change = |sql: &str| change(room.path(), "recent.db", &format!("{sql} WHERE id = {id}"));
+    change("UPDATE glance_5m SET off_4k = off_4k + 1, p99_ns = 7");
+    assert_eq!(read().expect("totals"), written);
     assert_eq!(damage(room.path()), (0, 1));
-    change(
-        room.path(),
-        "history.db",
-        "UPDATE glance_1h SET ios = 'many' WHERE id = (SELECT max(id) FROM glance_1h)",
-    );
-    assert_eq!(hours(room.path()).expect("totals"), written);
-    change(
-        room.path(),
-        "history.db",
-        "UPDATE histograms_1h SET id = id + 1 WHERE id = (SELECT max(id) FROM histograms_1h)",
-    );
-    let error = hours(room.path()).expect_err("no totals");
-    let window = Window::at(Tier::Hour, BEGIN + HOUR);
+    change("UPDATE glance_5m SET ios = 'many'");
+    assert_eq!(read().expect("totals"), written);
+    change("UPDATE histograms_5m SET id = id + 1");
+    let error = read().expect_err("no totals");
     assert!(
         matches!(&error, HistoryError::DamagedTotals { series: 0, window: found, .. } if *found == window),
         "{error}"
     );
     // The window itself, and the histograms without a window.
     assert_eq!(damage(room.path()), (2, 0));
+}
+
+/// A window that a flipped bit moved millions of years away makes no question long: the history ends with its last sound record.
+#[test]
+fn a_window_of_another_time_is_no_end_of_the_history() {
+    let room = temp_dir("far");
+    let ios = filled(room.path());
+    let sound = |folder: &Path| {
+        let reader = Reader::open(folder, &Settings::default()).expect("a store");
+        let series = reader.series().expect("devices").remove(0);
+        let rows = reader
+            .glance(Tier::FiveMinutes, EVER, Some(0))
+            .expect("rows");
+        (
+            series.span,
+            rows.len(),
+            reader
+                .profile(&series, EVER)
+                .expect("files")
+                .map(|found| found.profile.ios()),
+        )
+    };
+    let (span, rows, _) = sound(room.path());
+    for tier in ["1h", "1d"] {
+        let sql = format!(
+            "UPDATE glance_{tier} SET id = id + (1 << 41) WHERE id = (SELECT max(id) FROM glance_{tier})"
+        );
+        change(room.path(), "history.db", &sql);
+    }
+    change(
+        room.path(),
+        "recent.db",
+        "UPDATE glance_5m SET id = id + (1 << 41) WHERE id = (SELECT max(id) FROM glance_5m)",
+    );
+    let (found, of_rows, of_ios) = sound(room.path());
+    assert_eq!(of_rows, rows - 1);
+    let (found, span) = (found.expect("a span"), span.expect("a span"));
+    assert!(
+        found.from_ns >= span.from_ns && found.to_ns <= span.to_ns,
+        "{found:?}"
+    );
+    // The 5 minutes have no place for those whose rows are elsewhere.
+    assert!(of_ios.expect("I/O") < ios);
+    assert_ne!(damage(room.path()), (0, 0));
 }
 
 /// A file without checksums is read, and converted by the next writer: records that it has are read without them, later ones are not.
