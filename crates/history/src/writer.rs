@@ -17,8 +17,8 @@ use crate::database::{Database, set_aside};
 use crate::error::HistoryError;
 use crate::finding::{self, FindingInterval, FindingKey, FindingNote, FindingStep};
 use crate::host::{self, HostFactRow};
-use crate::reader::name_at;
-use crate::record::EncodedRecord;
+use crate::reader::{Reader, SeriesFacts, name_at};
+use crate::record::{self, EncodedRecord};
 use crate::room::{self, DeletedWindows};
 use crate::schema::{Part, SERIES_MAX};
 use crate::senders::{Sender, Senders};
@@ -307,6 +307,39 @@ impl Writer {
             });
         };
         self.add_at(tier, span, increment)
+    }
+
+    /// Puts a stored window of another store in place of a window of a device; device and times in it become those of its new place. A
+    /// store of known content is made so: to make each window of a year from I/O takes hours. The next checkpoint writes it.
+    ///
+    /// # Errors
+    /// If there are too many devices, or the window cannot be read. Returns whether there is one.
+    pub fn copy_window(
+        &mut self,
+        from: &Reader,
+        original: (u32, Window),
+        device: &SeriesFacts,
+        window: Window,
+    ) -> Result<bool, HistoryError> {
+        let Some(mut fresh) = from.stored(original.0, original.1)? else {
+            return Ok(false);
+        };
+        let fault = crate::accumulator::fault(&device.identity);
+        let mut profile = record::decode_profile(&fresh.profile).map_err(&fault)?;
+        device.identity.clone_into(&mut profile.device);
+        let later_ns = window.span().from_ns - original.1.span().from_ns;
+        for time in [&mut profile.first_ns, &mut profile.last_ns] {
+            *time = time.map(|ns| ns.saturating_add(later_ns));
+        }
+        fresh.profile = record::encode_profile(&profile).map_err(&fault)?;
+        let number = self.number_of(&device.identity, device.layer)?;
+        if let Some(series) = self.series.get_mut(&number) {
+            series.note_name(window.span().from_ns, device.name());
+        }
+        let base = Base::Read(None);
+        self.wait(number, window, Waiting { fresh, base });
+        self.upto_ns = window.span().to_ns;
+        Ok(true)
     }
 
     fn add_at(
