@@ -32,6 +32,7 @@ PLUMB = ROOT / "target" / "dist" / "plumb"
 TESTKIT = ROOT / "target" / "dist" / "plumb-testkit"
 COLLECT = ROOT / "target" / "dist" / "examples" / "collect"
 COST = ROOT / "target" / "dist" / "examples" / "cost"
+YEAR = ROOT / "target" / "dist" / "examples" / "year"
 SYNTHETIC = ROOT / "target" / "dist" / "examples" / "synthetic_parquet"
 
 QUERY = """
@@ -214,6 +215,82 @@ def bench_csv(runs, events):
         file.unlink()
     table(f"CSV, {events / 1e6:.0f} million events, to the full profile",
           ["command", "processors", "MB/s, median (spread)", "million events/s", "peak MiB", "wc -l MB/s"], rows)
+
+
+# The end of the year that the example `year` writes, and windows as identifiers count them.
+YEAR_END_DAY = 20_819
+YEAR_DAYS = 365
+SERIES = 4096
+SIZE_LIMIT_GIB = 1.9
+
+# sqlite3 reads the same rows: every column of the totals, and the bytes of the wider widths (max, since length reads no bytes).
+TOTALS = "ios reads writes read_bytes write_bytes off_4k timed p50_ns p99_ns max_ns to_4k to_16k to_64k to_256k longer".split()
+GLANCE_PEER = f"SELECT count(*), {', '.join(f'sum({name})' for name in TOTALS)} FROM glance_5m WHERE id >= {{first}}"
+BYTES_PEER = f"""
+WITH RECURSIVE day(n) AS (SELECT {{first}} UNION ALL SELECT n + 1 FROM day WHERE n + 1 < {YEAR_END_DAY})
+SELECT count(*), max(profile), max(senders), max(residues) FROM day
+JOIN histograms_1d ON histograms_1d.id = n * {SERIES} + {{series}} JOIN table_1d USING (id)
+"""
+
+
+def bench_history(runs, hours):
+    """A year of 200 devices: its size, and the time of questions to it, beside sqlite3's own read of the same rows."""
+    base = DATA / "history"
+    said = DATA / "history.txt"
+    if not said.exists():
+        shutil.rmtree(base, ignore_errors=True)
+        DATA.mkdir(parents=True, exist_ok=True)
+        started = time.perf_counter()
+        made = subprocess.run([YEAR, "make", base, str(hours)], check=True, capture_output=True, text=True).stdout
+        said.write_text(made + f"seconds {time.perf_counter() - started:.0f}\n")
+    size = dict(line.rsplit(" ", 1) for line in said.read_text().splitlines())
+    size = {name: int(value) for name, value in size.items()}
+    recent, history = ((size[f"{name}.db"] + size[f"{name}.db-wal"]) / 2**20 for name in ("recent", "history"))
+    gib = size["bytes"] / 2**30
+    table(f"A year of 200 devices: 20 busy, 60 light, 120 idle; the last {hours} h from events", ["", ""], [
+        ["`recent.db` with its log, MiB", f"{recent:,.0f}"],
+        ["`history.db` with its log, MiB", f"{history:,.0f}"],
+        ["both, GiB", f"{gib:.2f} (limit {SIZE_LIMIT_GIB})"],
+        *([f"windows of {word}", f"{size[f'windows_{tier}']:,}"]
+          for tier, word in (("5m", "5 minutes"), ("1h", "an hour"), ("1d", "a day"))),
+        ["evicted windows", f"{size['evicted']}"]])
+    print(f"\nThe generator took {size['seconds']} s.")
+    device = "sda"
+    span = f"history:{device}@{year_words()}"
+    glance = GLANCE_PEER.format(first=(YEAR_END_DAY - 1) * 288 * SERIES)
+    blobs = BYTES_PEER.format(first=YEAR_END_DAY - YEAR_DAYS, series=0)
+    sqlite = lambda name, query: ["sqlite3", "-readonly", str(base / name), query]
+    pairs = [
+        ("totals of 24 h of all devices", 50, [str(YEAR), "glance", str(base)], sqlite("recent.db", glance)),
+        ("histograms of a busy device over the year", 200, [str(YEAR), "histograms", str(base), device],
+         sqlite("history.db", blobs)),
+        ("`plumb analyze` of it with `--shift`", 200, plumb([span], "--state-dir", str(base), "--grid", "4k", "--shift", "+1s"),
+         sqlite("history.db", blobs))]
+    rows, misses = [], []
+    for title, limit, command, peer in pairs:
+        ours, theirs = [], []
+        for _ in range(runs + 1):
+            ours.append(check(Run(command, {0}), title))
+            theirs.append(check(Run(peer, {0}), "sqlite3"))
+        # The first of each fills the cache.
+        ours, theirs = ours[1:], theirs[1:]
+        wall = [run.wall * 1e3 for run in ours]
+        rows.append([title, spread(wall, 0), spread([run.cpu * 1e3 for run in ours], 0), f"{limit}",
+                     spread([run.wall * 1e3 for run in theirs], 0), f"{max(run.mib for run in ours):.0f}"])
+        if statistics.median(wall) > limit:
+            misses.append(f"{title}: {statistics.median(wall):.0f} ms, limit {limit} ms")
+    table("Questions to it, on one processor", ["question", "wall ms, median (spread)", "CPU ms", "limit ms",
+                                                "sqlite3 reads the same rows, wall ms", "peak MiB"], rows)
+    if size["evicted"] or gib > SIZE_LIMIT_GIB:
+        misses.append(f"size: {gib:.2f} GiB and {size['evicted']} evicted windows, limit {SIZE_LIMIT_GIB} GiB and none")
+    for miss in misses:
+        print(f"\nabove its limit: {miss}")
+
+
+def year_words():
+    """The whole time of the generated history as a span, in UTC."""
+    day = lambda number: time.strftime("%Y-%m-%dT00:00Z", time.gmtime(number * 86_400))
+    return f"{day(YEAR_END_DAY - YEAR_DAYS)}..{day(YEAR_END_DAY)}"
 
 
 # Programs of awk that read the fields a summary of starts and lengths needs, and no more.
@@ -1096,11 +1173,13 @@ def main():
     parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
     parser.add_argument("--agent-rounds", type=int, default=5, help="alternations that the cost of the agent is a median of")
     parser.add_argument("--agent-seconds", type=int, default=30, help="of fio in each of them; the agent reads each 10 s")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, agent, "
+    parser.add_argument("--history-hours", type=int, default=48, help="hours of the generated history that are made from events")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, agent, history, "
                         "watch or one of watch-cost, watch-throughput, watch-peers, watch-app, agent-cost, agent-clients, load-costs, "
                         "load-rates; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "agent", "record", "load", "probe", "move"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "agent", "record", "load", "probe", "move",
+                                 "history"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -1118,6 +1197,8 @@ def main():
         bench_agent_clients(arguments.agent_seconds)
     if "record" in wanted:
         bench_record(arguments.runs)
+    if "history" in wanted:
+        bench_history(arguments.runs, arguments.history_hours)
     if "probe" in wanted:
         bench_probe(arguments.runs)
     if "move" in wanted:
