@@ -93,6 +93,7 @@ bench: ## Speed beside the peers, paired; prints medians and spread
 	@scripts/setup bench
 	cargo build --profile dist --locked -p plumb -p plumb-testkit
 	cargo build --profile dist --locked -p plumb-trace --example synthetic_parquet
+	cargo build --profile dist --locked -p plumb-fleet --example day_tier
 	cargo build --profile dist --locked -p plumb-stack --example collect
 	cargo build --profile dist --locked -p plumb-history --example year
 	cargo build --profile dist --locked -p plumb-capture --example cost

@@ -33,6 +33,7 @@ TESTKIT = ROOT / "target" / "dist" / "plumb-testkit"
 COLLECT = ROOT / "target" / "dist" / "examples" / "collect"
 COST = ROOT / "target" / "dist" / "examples" / "cost"
 YEAR = ROOT / "target" / "dist" / "examples" / "year"
+DAY_TIER = ROOT / "target" / "dist" / "examples" / "day_tier"
 SYNTHETIC = ROOT / "target" / "dist" / "examples" / "synthetic_parquet"
 
 QUERY = """
@@ -1159,6 +1160,42 @@ def move_limit(disk, ours, shift_mib):
           "that.")
 
 
+def bench_fleet(runs, hosts, devices):
+    """A day of a fleet in the detail of the day tier, and a repeated call over recordings that have not changed."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    day = DATA / "day.fleet"
+    if not day.exists():
+        subprocess.run([DAY_TIER, day, str(hosts), str(devices)], check=True)
+    processors = os.sched_getaffinity(0)
+    report = [PLUMB, "fleet", "report", "--json"]
+    some = [Run(report + [day], processors) for _ in range(runs)]
+    rows = [[f"{hosts:,} hosts with {devices} devices, {day.stat().st_size / 1e9:.2f} GB", *fleet_cells(some)]]
+    recordings, state = DATA / "recordings", DATA / "recordings.fleet"
+    if not recordings.exists():
+        write_recordings(recordings)
+    state.unlink(missing_ok=True)
+    first = Run(report + [recordings, "--state", state], processors)
+    rows.append(["10,000 recordings, the first call", *fleet_cells([first])])
+    again = [Run(report + [recordings, "--state", state], processors) for _ in range(runs)]
+    rows.append(["the same, nothing new", *fleet_cells(again)])
+    table("plumb fleet report", ["input", "s, median (spread)", "CPU s", "peak MiB"], rows)
+
+
+def fleet_cells(some):
+    return [spread([run.wall for run in some]), spread([run.cpu for run in some]), f"{max(run.mib for run in some):.0f}"]
+
+
+def write_recordings(folder):
+    """10,000 recordings of 1,000 hosts, with 240 I/O each."""
+    draw = random.Random(1)
+    for at in range(10_000):
+        place = folder / f"host=h{at % 1000:03}"
+        place.mkdir(parents=True, exist_ok=True)
+        lines = [f"{134_398_656_000_000_000 + at * 10_000_000 + line * 10_000},srv,{at // 1000},Read,"
+                 f"{draw.randrange(1 << 24) * 4096},{4096 << line % 4},{800 + line}" for line in range(240)]
+        (place / f"{at}.csv").write_text("\n".join(lines) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
@@ -1174,12 +1211,13 @@ def main():
     parser.add_argument("--agent-rounds", type=int, default=5, help="alternations that the cost of the agent is a median of")
     parser.add_argument("--agent-seconds", type=int, default=30, help="of fio in each of them; the agent reads each 10 s")
     parser.add_argument("--history-hours", type=int, default=48, help="hours of the generated history that are made from events")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, agent, history, "
+    parser.add_argument("--hosts", type=int, default=10_000, help="of the fleet, with 20 devices each")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, agent, history, fleet, "
                         "watch or one of watch-cost, watch-throughput, watch-peers, watch-app, agent-cost, agent-clients, load-costs, "
                         "load-rates; all without")
     arguments = parser.parse_args()
     wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "agent", "record", "load", "probe", "move",
-                                 "history"]
+                                "history", "fleet"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -1203,6 +1241,8 @@ def main():
         bench_probe(arguments.runs)
     if "move" in wanted:
         bench_move(arguments.move_rounds, arguments.move_mib)
+    if "fleet" in wanted:
+        bench_fleet(arguments.runs, arguments.hosts, 20)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     if "text" in wanted:
