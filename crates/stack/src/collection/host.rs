@@ -45,12 +45,14 @@ const FILES: [&str; 6] = [
     "proc/self/mountinfo",
     "proc/swaps",
     "proc/mdstat",
-    "proc/sys/kernel/osrelease",
+    OSRELEASE,
     HOSTNAME,
     "sys/devices/virtual/dmi/id/product_uuid",
 ];
 /// The host's name for itself.
 pub const HOSTNAME: &str = "proc/sys/kernel/hostname";
+/// The file with the version of the kernel, below the root.
+pub const OSRELEASE: &str = "proc/sys/kernel/osrelease";
 
 /// Devices of each btrfs.
 const BTRFS: &str = "sys/fs/btrfs";

@@ -21,7 +21,7 @@ mod host;
 mod kept;
 
 pub use collected::Collected;
-pub use host::{ArchiveCounts, HOSTNAME, Origin, collect};
+pub use host::{ArchiveCounts, HOSTNAME, OSRELEASE, Origin, collect};
 
 /// First entry of every collection.
 const MARK: &str = "plumb-collection";
@@ -192,6 +192,14 @@ impl Contents {
                 Some((path, bytes))
             })
             .collect()
+    }
+
+    /// The version of its host's kernel, if that is in it.
+    #[must_use]
+    pub fn kernel(&self) -> Option<String> {
+        let kernel = self.tree.file(&format!("{ROOT}/{OSRELEASE}")).ok()?;
+        let kernel = std::str::from_utf8(kernel).ok()?.trim();
+        (!kernel.is_empty()).then(|| kernel.to_owned())
     }
 
     /// The name that its host gives itself, if that is in it: any text at all.
