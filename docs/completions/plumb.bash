@@ -1021,7 +1021,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fleet__subcmd__report)
-            opts="-h -V --grid --skip-bad --state --top --json --fail-on --color --help --version"
+            opts="-h -V --grid --skip-bad --state --inventory --since --silent-after --top --json --as --html --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1035,7 +1035,27 @@ _plumb() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --inventory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --silent-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -W "csv openmetrics" -- "${cur}"))
+                    return 0
+                    ;;
+                --html)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -293,7 +293,13 @@ complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_s
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -f -a "rows" -d 'Write the residue rows of all devices as Parquet, for SQL'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l state -d 'Keep the profiles in this fleet file, and read only inputs that it does not have yet' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l top -d 'Devices that a ranking lists' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l inventory -d 'Attributes of hosts, such as image, rack, model or kernel: CSV, JSON or collections' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l since -d 'Show the changes since an earlier fleet file, for instance that of last week' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l silent-after -d 'Age of the newest I/O of a host, against those of the fleet, from which the host has stopped reporting' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l top -d 'Entries of each ranking and list' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l as -d 'Print another format instead of text' -r -f -a "csv\t'A line for each device of each group, with its command'
+openmetrics\t'Metrics'"
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l html -d 'Write a page in one file' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'

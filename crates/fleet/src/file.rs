@@ -116,11 +116,11 @@ impl<W: Write> FleetWriter<W> {
         })
     }
 
-    /// Adds a host. Its name must be behind those of all hosts before.
+    /// Adds a host, and returns it. Its name must be behind those of all hosts before.
     ///
     /// # Errors
     /// When it cannot be written, or is too large to be read again.
-    pub fn add(&mut self, host: HostIo) -> Result<(), FleetError> {
+    pub fn add(&mut self, host: HostIo) -> Result<HostIo, FleetError> {
         let HostIo { facts, profiles } = host;
         let name = facts.host.clone();
         debug_assert!(self.last.as_ref() < Some(&name), "hosts in order");
@@ -131,19 +131,19 @@ impl<W: Write> FleetWriter<W> {
         let contents = |error: postcard::Error| CodecError::Contents {
             what: error.to_string(),
         };
-        let facts = postcard::to_allocvec(&facts)
+        let facts_bytes = postcard::to_allocvec(&facts)
             .map_err(contents)
             .map_err(fault)?;
-        let packed = codec::encode(&Saved {
+        let saved = Saved {
             profiles,
             ..Saved::default()
-        })
-        .map_err(fault)?;
-        let facts_len = u32::try_from(facts.len()).unwrap_or(u32::MAX);
+        };
+        let packed = codec::encode(&saved).map_err(fault)?;
+        let facts_len = u32::try_from(facts_bytes.len()).unwrap_or(u32::MAX);
         if facts_len > FACTS_BYTES_MAX {
             return Err(FleetError::TooManyInputs {
                 host: name,
-                len_bytes: facts.len(),
+                len_bytes: facts_bytes.len(),
             });
         }
         let packed_len = u32::try_from(packed.len()).unwrap_or(u32::MAX);
@@ -153,7 +153,9 @@ impl<W: Write> FleetWriter<W> {
         let lengths = [facts_len.to_le_bytes(), packed_len.to_le_bytes()].concat();
         self.hosts += 1;
         self.last = Some(name);
-        self.write(&[&lengths, &facts, &packed])
+        self.write(&[&lengths, &facts_bytes, &packed])?;
+        let profiles = saved.profiles;
+        Ok(HostIo { facts, profiles })
     }
 
     /// Ends the file.
@@ -175,6 +177,31 @@ impl<W: Write> FleetWriter<W> {
             .chain([&check[..]])
             .try_for_each(|part| self.to.write_all(part))
             .map_err(|source| FleetError::Write { source })
+    }
+}
+
+/// A host whose profiles were checked and not unpacked: unpacking takes most of the time of a read, and any thread can do it.
+#[derive(Clone, Debug)]
+pub struct PackedHost {
+    /// Everything beside the profiles.
+    pub facts: HostFacts,
+    packed: Vec<u8>,
+}
+
+impl PackedHost {
+    /// Unpacks the profiles.
+    ///
+    /// # Errors
+    /// When they are damaged.
+    pub fn unpacked(self) -> Result<HostIo, FleetError> {
+        let PackedHost { facts, packed } = self;
+        let host = facts.host.clone();
+        let saved =
+            codec::decode(&packed).map_err(|source| FleetError::Profiles { host, source })?;
+        Ok(HostIo {
+            facts,
+            profiles: saved.profiles,
+        })
     }
 }
 
@@ -241,16 +268,17 @@ impl<R: Read> FleetReader<R> {
     /// # Errors
     /// As [`FleetReader::peek`].
     pub fn take(&mut self) -> Result<Option<HostIo>, FleetError> {
-        let Some((facts, packed)) = self.record()? else {
-            return Ok(None);
-        };
-        let host = facts.host.clone();
-        let saved =
-            codec::decode(&packed).map_err(|source| FleetError::Profiles { host, source })?;
-        Ok(Some(HostIo {
-            facts,
-            profiles: saved.profiles,
-        }))
+        self.take_packed()?.map(PackedHost::unpacked).transpose()
+    }
+
+    /// The next host, not unpacked; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`FleetReader::peek`].
+    pub fn take_packed(&mut self) -> Result<Option<PackedHost>, FleetError> {
+        Ok(self
+            .record()?
+            .map(|(facts, packed)| PackedHost { facts, packed }))
     }
 
     /// The facts of the next host, whose profiles are checked and not unpacked; `None` at the end.

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_geometry::SmallSort;
 use plumb_stats::{Contrast, Interval, Level};
 use plumb_trace::Layer;
 use twox_hash::XxHash64;
@@ -271,7 +272,7 @@ impl Population {
             }
         }
         let (_, mut group) = best?;
-        group.same.sort_by_key(|value| self.value(*value));
+        group.same.small_sort_by_key(|value| self.value(*value));
         let is_in = |at: &usize| {
             let mut values = self.values_at(&self.members[*at]);
             self.has(defect, *at) && values.any(|value| value == group.value)

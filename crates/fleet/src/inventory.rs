@@ -71,18 +71,35 @@ impl Inventory {
     /// When a line or an object has no host, or another number of fields than the first line; when a host or a device is there twice; when a
     /// name or a value is longer than 256 bytes, or there are more than 64 names.
     pub fn read(bytes: &[u8]) -> Result<Inventory, InventoryError> {
+        let mut inventory = Inventory::default();
+        inventory.add_file(bytes)?;
+        Ok(inventory)
+    }
+
+    /// Adds the hosts of another file.
+    ///
+    /// # Errors
+    /// As [`Inventory::read`]; also when a host or a device is there already.
+    pub fn add_file(&mut self, bytes: &[u8]) -> Result<(), InventoryError> {
         let len = bytes.len() as u64;
         if len > LEN_BYTES_MAX {
             return Err(InventoryError::TooLong(len));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| InventoryError::Text)?;
         let text = text.trim_start_matches('\u{feff}');
-        let mut inventory = Inventory::default();
         match text.trim_start().starts_with('[') {
-            true => inventory.read_json(text)?,
-            false => inventory.read_csv(text)?,
+            true => self.read_json(text),
+            false => self.read_csv(text),
         }
-        Ok(inventory)
+    }
+
+    /// Adds facts that were read on a host. They come behind those of the files before.
+    pub fn add_facts(&mut self, host: &str, facts: HostAttributes) {
+        let known = self.hosts.entry(host.to_owned()).or_default();
+        fill(&mut known.own, facts.own);
+        for (device, attributes) in facts.devices {
+            fill(known.devices.entry(device).or_default(), attributes);
+        }
     }
 
     /// The attributes of a host, if it is in the inventory.
@@ -104,10 +121,15 @@ impl Inventory {
     }
 
     fn read_json(&mut self, text: &str) -> Result<(), InventoryError> {
-        let objects: Vec<BTreeMap<String, Value>> =
-            plumb_quoting::json::from_slice(text.as_bytes())?;
+        let document: Value = plumb_quoting::json::from_slice(text.as_bytes())?;
+        let Value::Array(objects) = document else {
+            return Ok(());
+        };
         for (at, object) in objects.into_iter().enumerate() {
             let row = RowPlace::new("object", at + 1);
+            let Value::Object(object) = object else {
+                return Err(row.fault("no object".to_owned(), "an object with a field `host`"));
+            };
             let mut fields = Vec::new();
             for (name, value) in object {
                 let value = match value {
@@ -190,6 +212,13 @@ impl Inventory {
         }
         *place = attributes;
         Ok(())
+    }
+}
+
+/// Adds attributes whose names are not there.
+fn fill(known: &mut Attributes, others: Attributes) {
+    for (name, value) in others {
+        known.entry(name).or_insert(value);
     }
 }
 

@@ -20,7 +20,7 @@ pub use file::{FleetError, FleetReader, FleetWriter};
 pub use groups::{Group, Groups, Member, Population};
 pub use host::{HostFacts, HostIo, InputMark, ObservedTime};
 pub use inventory::{Attributes, HostAttributes, Inventory, InventoryError, attributes_of_path};
-pub use merge::{FleetMerge, MergeError};
+pub use merge::{FleetMerge, HostParts, MergeError};
 pub use slowness::{ClassMeans, Latencies, Slowness};
 pub use source::{Shard, Source, SourceError, Sources, find_sources};
 pub use windows::{WindowChoice, WindowName, object_key};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::file::{FleetError, FleetReader};
+use crate::file::{FleetError, FleetReader, PackedHost};
 use crate::host::{HostFacts, HostIo};
 
 /// Why files cannot be merged.
@@ -64,6 +64,14 @@ impl<R: Read> FleetMerge<R> {
     /// # Errors
     /// When a file is damaged, or the inputs of the host overlap.
     pub fn next_host(&mut self) -> Result<Option<HostIo>, MergeError> {
+        self.next_parts()?.map(HostParts::joined).transpose()
+    }
+
+    /// The next host as the parts that the files have; `None` at the end.
+    ///
+    /// # Errors
+    /// When a file is damaged.
+    pub fn next_parts(&mut self) -> Result<Option<HostParts>, MergeError> {
         let mut parts: Vec<(usize, HostFacts)> = Vec::new();
         for (at, (name, reader)) in self.files.iter_mut().enumerate() {
             let Some(facts) = reader.peek().map_err(|source| in_file(name, source))? else {
@@ -76,23 +84,43 @@ impl<R: Read> FleetMerge<R> {
             }
             parts.push((at, facts.clone()));
         }
-        let Some((_, first)) = parts.first() else {
+        if parts.is_empty() {
             return Ok(None);
-        };
-        let mut whole = HostIo::new(&first.host);
+        }
         // The largest first: then a part is in the sum, or apart from it. Equal ones are alike.
         let rank = |facts: &HostFacts| std::cmp::Reverse(facts.inputs.len());
         parts.sort_by(|(_, one), (_, other)| {
             (rank(one), &one.inputs).cmp(&(rank(other), &other.inputs))
         });
+        let mut packed = Vec::with_capacity(parts.len());
         for (at, _) in parts {
             let (name, reader) = &mut self.files[at];
-            let part = reader.take().map_err(|source| in_file(name, source))?;
-            if let Some(part) = part {
-                join(&mut whole, part, name)?;
-            }
+            let part = reader
+                .take_packed()
+                .map_err(|source| in_file(name, source))?;
+            packed.extend(part.map(|part| (name.clone(), part)));
         }
-        Ok(Some(whole))
+        Ok(Some(HostParts(packed)))
+    }
+}
+
+/// The parts of a host in several files, with the names of these, in the order in which they join.
+#[derive(Debug)]
+pub struct HostParts(Vec<(String, PackedHost)>);
+
+impl HostParts {
+    /// The whole host.
+    ///
+    /// # Errors
+    /// When profiles are damaged, or the inputs of the host overlap.
+    pub fn joined(self) -> Result<HostIo, MergeError> {
+        let first = self.0.first();
+        let mut whole = HostIo::new(first.map_or("", |(_, part)| &part.facts.host));
+        for (name, part) in self.0 {
+            let part = part.unpacked().map_err(|source| in_file(&name, source))?;
+            join(&mut whole, part, &name)?;
+        }
+        Ok(whole)
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_geometry::SmallSort;
 use plumb_profile::Profile;
 use plumb_profile::histogram::power_index;
 use plumb_profile::latency_fit::STRATUM_TIMED_MIN;
@@ -101,13 +102,13 @@ impl Latencies {
     pub fn slowness(&self) -> Slowness {
         let mut order: Vec<usize> = (0..self.means.len()).collect();
         let class = |at: usize| (self.means[at].driver, self.means[at].class);
-        order.sort_unstable_by_key(|at| (class(*at), *at));
+        order.small_sort_by_key(|at| class(*at));
         let mut past: Vec<Option<f64>> = vec![None; self.means.len()];
         for alike in order.chunk_by(|one, other| class(*one) == class(*other)) {
             if alike.len() < DEVICES_MIN {
                 continue;
             }
-            let mut values = alike
+            let mut values: Vec<f64> = alike
                 .iter()
                 .map(|at| f64::from(self.means[*at].ln_ns))
                 .collect();
@@ -120,7 +121,8 @@ impl Latencies {
         let mut of: Vec<Option<f64>> = begins
             .zip(&self.ends)
             .map(|(begin, end)| {
-                middle_of(&mut past[begin..*end].iter().flatten().copied().collect())
+                let mut known: Vec<f64> = past[begin..*end].iter().flatten().copied().collect();
+                middle_of(&mut known)
             })
             .collect();
         let Some((middle, limit)) = limit_of(of.iter().flatten().copied().collect()) else {
@@ -146,13 +148,13 @@ impl Slowness {
 /// The median, and the distance from it at which a device is slow.
 fn limit_of(mut values: Vec<f64>) -> Option<(f64, f64)> {
     let middle = middle_of(&mut values)?;
-    let mut distances = values.iter().map(|value| (value - middle).abs()).collect();
+    let mut distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     let deviation = SIGMA_OF_MAD * middle_of(&mut distances)?;
     Some((middle, TIMES_MIN.ln().max(DEVIATIONS_MIN * deviation)))
 }
 
 /// The lower median; `None` of nothing.
-fn middle_of(values: &mut Vec<f64>) -> Option<f64> {
+fn middle_of(values: &mut [f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
     }

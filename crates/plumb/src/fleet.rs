@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use plumb_diagnose::Questions;
 use plumb_fleet::file::{MAGIC, is_fleet_file};
 use plumb_fleet::{
-    FleetMerge, FleetReader, FleetWriter, HostIo, MergeError, SourceError, Sources, find_sources,
+    FleetMerge, FleetReader, FleetWriter, HostIo, HostParts, MergeError, SourceError, Sources,
+    find_sources,
 };
 use plumb_geometry::plural;
 use plumb_trace::write::Output;
@@ -19,10 +20,13 @@ use crate::failure::Failure;
 use crate::output::{self, say};
 use crate::sandbox::{self, Files};
 
+mod collected;
+mod judge;
 mod pass;
 mod report;
 mod rows;
 mod state;
+mod survey;
 mod windows;
 
 /// Bytes that are read at once of each of many files.
@@ -42,7 +46,7 @@ pub fn run(args: &Fleet) -> Result<Exit, Failure> {
 }
 
 fn profile(args: &FleetProfile) -> Result<Exit, Failure> {
-    let mut sources = sources(&args.sources, &[&args.output])?;
+    let mut sources = sources(&args.sources, &[], &[&args.output])?;
     if let Some(shard) = &args.shard {
         sources.found.retain(|source| shard.takes(&source.name));
     }
@@ -56,7 +60,7 @@ fn profile(args: &FleetProfile) -> Result<Exit, Failure> {
         &sources.found,
         &settings,
         args.input.skip_bad,
-        &mut |host| writer.add(host),
+        &mut |host| writer.add(host).map(drop),
     )?;
     writer.commit()?;
     Ok(end.exit())
@@ -66,7 +70,8 @@ fn merge(args: &FleetMerging) -> Result<Exit, Failure> {
     let mut files = opened(args)?;
     let mut writer = NewFleet::begin(&args.output)?;
     let mut end = pass::PassEnd::default();
-    while let Some(host) = next_host(&mut files)? {
+    while let Some(parts) = next_parts(&mut files)? {
+        let host = joined(parts)?;
         end.count(&host);
         writer.add(host)?;
     }
@@ -118,8 +123,8 @@ fn is_hidden(path: &Path) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// The inputs below the sources, after all other rights are given up.
-fn sources(roots: &[PathBuf], outputs: &[&Path]) -> Result<Sources, Failure> {
+/// The inputs below the sources, after all other rights are given up. `beside` are other files that are read.
+fn sources(roots: &[PathBuf], beside: &[PathBuf], outputs: &[&Path]) -> Result<Sources, Failure> {
     let sources = find_sources(roots).map_err(|error| match error {
         SourceError::Missing { .. } => Failure::missing(error.to_string()),
         SourceError::List { .. } => Failure::failed(&error),
@@ -129,7 +134,7 @@ fn sources(roots: &[PathBuf], outputs: &[&Path]) -> Result<Sources, Failure> {
     })?;
     let files = sources.found.iter().flat_map(pass::files_of);
     let files: Vec<PathBuf> = files.cloned().collect();
-    output::may_write(&files, outputs)?;
+    output::may_write(&[&files, beside].concat(), outputs)?;
     let folders = roots.iter().filter(|root| root.is_dir()).cloned();
     let single = files.into_iter().filter(|file| {
         !roots
@@ -137,7 +142,10 @@ fn sources(roots: &[PathBuf], outputs: &[&Path]) -> Result<Sources, Failure> {
             .any(|root| root.is_dir() && file.starts_with(root))
     });
     sandbox::enter(&Files {
-        inputs: folders.chain(single).collect(),
+        inputs: folders
+            .chain(single)
+            .chain(beside.iter().cloned())
+            .collect(),
         outputs: outputs.iter().map(|path| path.to_path_buf()).collect(),
     })?;
     for path in &sources.passed_over {
@@ -182,16 +190,23 @@ fn open_all(paths: &[PathBuf]) -> Result<FleetFiles, Failure> {
     Ok(FleetMerge::new(files))
 }
 
-fn next_host(files: &mut FleetFiles) -> Result<Option<HostIo>, Failure> {
-    files.next_host().map_err(|error| {
-        let failure = Failure::failed(&error);
-        match error {
-            MergeError::File { .. } => failure,
-            MergeError::Changed { .. } | MergeError::Overlap { .. } => failure.with_help(
-                "profile the inputs again with one SOURCE and one set of options, in one pass or in shards of one number",
-            ),
-        }
-    })
+fn next_parts(files: &mut FleetFiles) -> Result<Option<HostParts>, Failure> {
+    files.next_parts().map_err(|error| of_merge(&error))
+}
+
+/// The host of its parts in several files.
+fn joined(parts: HostParts) -> Result<HostIo, Failure> {
+    parts.joined().map_err(|error| of_merge(&error))
+}
+
+fn of_merge(error: &MergeError) -> Failure {
+    let failure = Failure::failed(error);
+    match error {
+        MergeError::File { .. } => failure,
+        MergeError::Changed { .. } | MergeError::Overlap { .. } => failure.with_help(
+            "profile the inputs again with one SOURCE and one set of options, in one pass or in shards of one number",
+        ),
+    }
 }
 
 /// A fleet file in the making. It gets its name when it is whole: a kill leaves none under that name.
@@ -208,7 +223,8 @@ impl NewFleet {
         Ok(NewFleet { path, writer })
     }
 
-    fn add(&mut self, host: HostIo) -> Result<(), Failure> {
+    /// Writes a host, and returns it.
+    fn add(&mut self, host: HostIo) -> Result<HostIo, Failure> {
         let added = self.writer.add(host);
         added.map_err(|error| Failure::failed(&error).at(&self.path))
     }

@@ -1,4 +1,4 @@
-//! The answer of `plumb fleet report`: the devices of many hosts by what their I/O waste, and the findings by rule.
+//! The answer of `plumb fleet report`: the devices of many hosts by wasted I/O and by lost time, the findings by rule, and their groups.
 
 use std::cmp::Ordering;
 
@@ -15,6 +15,20 @@ use crate::run::Run;
 use crate::text::Paper;
 use crate::text::page::Page;
 use crate::verdict::{Outcome, Verdict, WhyUnknown, Word, is_problem};
+
+mod changes;
+mod exports;
+mod groups;
+
+pub use changes::{
+    FleetChange, FleetChangeList, FleetChanges, FleetHostList, FleetSilence, SilentHost,
+    WasteChange,
+};
+pub use exports::{csv, html, openmetrics};
+pub use groups::{
+    FleetAttribute, FleetCause, FleetGroup, FleetHost, FleetOutlier, FleetOutliers, FleetRemedy,
+    FleetRest, RatioWithin,
+};
 
 /// Why a figure of a device is not known. It is never 0 then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -176,6 +190,16 @@ pub struct FleetAnswer {
     pub by_time_lost: FleetRanking,
     /// Rules that found something or could not judge.
     pub rules: Vec<FleetRule>,
+    /// Attributes that explain a finding, by their wasted I/O.
+    pub groups: Vec<FleetGroup>,
+    /// Findings that no attribute explains.
+    pub ungrouped: Vec<FleetRest>,
+    /// Devices that are slower than like devices.
+    pub outliers: FleetOutliers,
+    /// Hosts that stopped reporting.
+    pub silence: FleetSilence,
+    /// Changes since an earlier file; absent without one.
+    pub changes: Option<FleetChanges>,
     /// The worst finding of each rule.
     #[serde(skip)]
     pub examples: Vec<Finding>,
@@ -256,6 +280,21 @@ impl FleetAnswer {
         Verdict::measured(word, format!("{found}{why}."))
     }
 
+    /// `2 inputs of 2 hosts, 12,581 I/O`.
+    fn read(&self) -> String {
+        let mut read = format!(
+            "{} of {}, {} I/O",
+            plural(self.inputs, "input"),
+            plural(self.hosts, "host"),
+            count(self.ios)
+        );
+        let missing = self.missing();
+        if !missing.is_empty() {
+            read += &format!("; {missing}");
+        }
+        read
+    }
+
     /// `1 input was not read`.
     fn missing(&self) -> String {
         let part = |number: u64, words: &str| {
@@ -294,17 +333,12 @@ pub fn text(answer: &FleetAnswer, outcome: Outcome, paper: impl Into<Paper>) -> 
     let mut page = Page::new(paper);
     let verdict = answer.verdict(outcome);
     brief::first_line(&mut page, &verdict);
-    let mut read = format!(
-        "{} of {}, {} I/O",
-        plural(answer.inputs, "input"),
-        plural(answer.hosts, "host"),
-        count(answer.ios)
-    );
-    let missing = answer.missing();
-    if !missing.is_empty() {
-        read += &format!("; {missing}");
+    page.wrapped("", "  ", answer.read());
+    groups::groups(&mut page, &answer.groups, &answer.ungrouped);
+    if let Some(changes) = &answer.changes {
+        changes::changes(&mut page, changes);
     }
-    page.wrapped("", "  ", read);
+    changes::silence(&mut page, &answer.silence);
     ranking(
         &mut page,
         "Wasted I/O: cells touched beyond those that the lengths need",
@@ -317,6 +351,7 @@ pub fn text(answer: &FleetAnswer, outcome: Outcome, paper: impl Into<Paper>) -> 
         &answer.by_time_lost,
         time,
     );
+    groups::outliers(&mut page, &answer.outliers);
     rules(&mut page, answer);
     brief::last_line(&mut page, &verdict);
     page.text

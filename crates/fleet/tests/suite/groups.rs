@@ -121,7 +121,7 @@ fn attributes_of_devices_come_first() {
             population.add_device(device, Layer::Request, known);
             mark(
                 &mut population,
-                device == "sdb" && (host < 10 || host >= 38),
+                device == "sdb" && !(10..38).contains(&host),
             );
         }
     }

@@ -53,7 +53,7 @@ fn damage_is_named_with_its_place() {
         (wide.as_str(), "line 2", "65 fields"),
         ("[{\"rack\":1}]", "object 1", "no host"),
         ("[{\"host\":\"a\",\"rack\":[1]}]", "object 1", "rack"),
-        ("[1]", "", "no JSON"),
+        ("[1]", "object 1", "no object"),
         ("[", "", "no JSON"),
     ] {
         let error = Inventory::read(text.as_bytes())

@@ -1,11 +1,13 @@
 //! Flags of `plumb fleet`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use plumb_fleet::Shard;
 use plumb_geometry::Grid;
 
+use super::record::duration;
 use super::{ColorChoice, FailOn, distinct, grid};
 
 /// Flags of `plumb fleet`.
@@ -66,18 +68,51 @@ pub struct FleetReport {
     /// Keep the profiles in this fleet file, and read only inputs that it does not have yet
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// Devices that a ranking lists
+    /// Attributes of hosts, such as image, rack, model or kernel: CSV, JSON or collections
+    ///
+    /// Plumb searches groups of findings among them, and among parts of paths such as image=web-3/. CSV and JSON have a field `host`; with a
+    /// field `device` the others are about that device. Collections are made by plumb check --collect. A folder stands for its files; may
+    /// be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub inventory: Vec<PathBuf>,
+    /// Show the changes since an earlier fleet file, for instance that of last week
+    #[arg(long, value_name = "FILE")]
+    pub since: Option<PathBuf>,
+    /// Age of the newest I/O of a host, against those of the fleet, from which the host has stopped reporting
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "36h")]
+    pub silent_after: Duration,
+    /// Entries of each ranking and list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+    /// Print another format instead of text
+    #[arg(
+        long = "as",
+        value_name = "FORMAT",
+        value_enum,
+        conflicts_with = "json"
+    )]
+    pub format: Option<FleetExport>,
+    /// Write a page in one file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Severity from which the exit status is 1
     #[arg(long, value_name = "SEVERITY", default_value = "none")]
     pub fail_on: FailOn,
     /// When to colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
+}
+
+/// A format of the report beside text and JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FleetExport {
+    /// A line for each device of each group, with its command
+    Csv,
+    /// Metrics
+    Openmetrics,
 }
 
 /// Flags of `plumb fleet profile`.

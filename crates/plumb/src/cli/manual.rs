@@ -370,6 +370,10 @@ const MANUALS: &[Manual] = &[
                 "plumb fleet report all.fleet --grid 8k --json",
                 "Print the ranking of merged shards for other programs",
             ),
+            (
+                "plumb fleet report 47.fleet --since 46.fleet --inventory hosts.csv",
+                "Find the images, racks and kernels behind findings, and the changes of a week",
+            ),
         ],
         usual: &[],
     },

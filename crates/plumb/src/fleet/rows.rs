@@ -6,7 +6,7 @@ use plumb_fleet::HostIo;
 use plumb_trace::parquet::table::{Cells, TableColumn, TableWriter};
 use plumb_trace::write::Output;
 
-use super::{next_host, opened, pass};
+use super::{joined, next_parts, opened, pass};
 use crate::cli::FleetMerging;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -38,9 +38,10 @@ pub fn run(args: &FleetMerging) -> Result<Exit, Failure> {
     let output = Output::create(&args.output).map_err(failed)?;
     let mut writer = TableWriter::new(&columns(&HostIo::default()), output).map_err(failed)?;
     let mut end = pass::PassEnd::default();
-    while let Some(host) = next_host(&mut files)? {
+    while let Some(parts) = next_parts(&mut files)? {
+        let host = joined(parts)?;
         end.count(&host);
-        writer.add(columns(&host)).map_err(failed)?;
+        writer.add(&columns(&host)).map_err(failed)?;
     }
     let facts = [
         ("plumb.rows.version", VERSION),

@@ -13,6 +13,9 @@ use plumb_fleet::{FleetError, FleetReader, HostIo, InputMark, Source};
 use super::{BUFFER_BYTES, NewFleet, pass};
 use crate::failure::Failure;
 
+/// The next step of a host.
+type TakeHost<'a> = &'a mut dyn FnMut(HostIo) -> Result<(), Failure>;
+
 /// The file of an earlier report, and the one that takes its place.
 pub struct FleetState {
     name: String,
@@ -21,29 +24,32 @@ pub struct FleetState {
 }
 
 impl FleetState {
-    /// Opens the file, if it is there, and takes the inputs that it has out of the list.
+    /// Opens the file, if it is there, and takes the inputs that it has out of the list. `None` if it has all of them.
     ///
     /// # Errors
     /// When it is damaged, an input has changed, or no file can be made beside it.
-    pub fn open(path: &Path, sources: &mut Vec<Source>) -> Result<FleetState, Failure> {
+    pub fn open(path: &Path, sources: &mut Vec<Source>) -> Result<Option<FleetState>, Failure> {
         let name = path.display().to_string();
         let earlier = match path.exists() {
             true => {
                 let known = inputs(path, &name)?;
                 leave_out(&known, sources, &name)?;
+                if sources.is_empty() {
+                    return Ok(None);
+                }
                 Some(reader(path, &name)?)
             }
             false => None,
         };
         let new = NewFleet::begin(path)?;
-        Ok(FleetState { name, earlier, new })
+        Ok(Some(FleetState { name, earlier, new }))
     }
 
     /// Adds the new inputs of a host, and passes on this host and those before it.
     ///
     /// # Errors
     /// When a file cannot be read or written.
-    pub fn add(&mut self, mut host: HostIo, take: &mut dyn FnMut(&HostIo)) -> Result<(), Failure> {
+    pub fn add(&mut self, mut host: HostIo, take: TakeHost<'_>) -> Result<(), Failure> {
         while let Some(earlier) = self.next_up_to(Some(&host.facts.host))? {
             if earlier.facts.host == host.facts.host {
                 let new = std::mem::replace(&mut host, earlier);
@@ -55,20 +61,19 @@ impl FleetState {
         self.pass_on(host, take)
     }
 
-    /// Passes on the hosts that are left, and writes the file.
+    /// Writes the hosts that are left to the file, and passes them on.
     ///
     /// # Errors
     /// As [`FleetState::add`].
-    pub fn finish(mut self, take: &mut dyn FnMut(&HostIo)) -> Result<(), Failure> {
+    pub fn finish(mut self, take: TakeHost<'_>) -> Result<(), Failure> {
         while let Some(earlier) = self.next_up_to(None)? {
             self.pass_on(earlier, take)?;
         }
         self.new.commit()
     }
 
-    fn pass_on(&mut self, host: HostIo, take: &mut dyn FnMut(&HostIo)) -> Result<(), Failure> {
-        take(&host);
-        self.new.add(host)
+    fn pass_on(&mut self, host: HostIo, take: TakeHost<'_>) -> Result<(), Failure> {
+        take(self.new.add(host)?)
     }
 
     /// The next host of the earlier file, if it is not behind a name.

@@ -23,6 +23,7 @@ pub use agent::{
 pub(crate) use csv::cell;
 pub use csv::csv;
 pub use exposition::MetricsFormat;
+pub(crate) use exposition::{Exposition, Kind};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use nagios::{PluginStatus, nagios, nagios_failure};

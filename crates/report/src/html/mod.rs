@@ -40,7 +40,8 @@ pub use diagnosis::diagnosed;
 pub use probe::probed;
 pub use replayed::replayed;
 
-use markup::Markup;
+pub(crate) use markup::Markup;
+pub(crate) use page::{document, table};
 use plumb_geometry::SmallSort;
 
 use crate::{Report, Section, format};

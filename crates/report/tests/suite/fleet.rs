@@ -3,7 +3,12 @@
 use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_model::facts::{GridSource, Stall, StalledIo};
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity, Target};
-use plumb_report::fleet::{FleetAnswer, FleetUnknown, RankedDevice, text};
+use plumb_report::fleet::{
+    FleetAnswer, FleetAttribute, FleetCause, FleetChange, FleetChanges, FleetGroup, FleetHost,
+    FleetOutlier, FleetOutliers, FleetRemedy, FleetRest, FleetSilence, FleetUnknown, RankedDevice,
+    RatioWithin, SilentHost, WasteChange, csv, html, openmetrics, text,
+};
+use plumb_report::run::Run;
 use plumb_report::text::{Color, Paper};
 use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_trace::Layer;
@@ -33,6 +38,90 @@ fn stalled(host: &str, severity: Severity) -> Finding {
     Finding::new(facts, target, severity, Confidence::High)
 }
 
+fn attribute(name: &str, value: &str) -> FleetAttribute {
+    FleetAttribute {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    }
+}
+
+fn ratio(estimate: f64, low: f64, high: f64) -> RatioWithin {
+    RatioWithin {
+        estimate,
+        low,
+        high,
+    }
+}
+
+fn group(cause: FleetCause, attribute: FleetAttribute, hosts: &[&str]) -> FleetGroup {
+    let remedy = cause.remedy();
+    let on = |host: &&str| FleetHost {
+        host: (*host).to_owned(),
+        devices: vec!["sda".to_owned(), "nvme0n1".to_owned()],
+        command: remedy.on(host),
+    };
+    FleetGroup {
+        cause,
+        attribute,
+        same: Vec::new(),
+        hosts: 300,
+        hosts_with: 297,
+        other_hosts: 9_700,
+        other_hosts_with: 12,
+        lift: ratio(768.4, 436.2, 1353.0),
+        chance: 1e-12,
+        times: None,
+        devices: 600,
+        wasted_per_second: None,
+        lost_ns_per_second: None,
+        remedy,
+        on: hosts.iter().map(on).collect(),
+    }
+}
+
+fn groups() -> Vec<FleetGroup> {
+    let names = ["db1", "db2", "db3", "=1+1", "db5"];
+    let image = attribute("image", "web-3<b>");
+    let mut misaligned = group(FleetCause::Rule(RuleId::MisalignedIo), image, &names);
+    misaligned.same.push(attribute("template", "a \"b\", c"));
+    misaligned.wasted_per_second = Some(12_345.6);
+    misaligned.lost_ns_per_second = Some(1.5e9);
+    let mut slow = group(
+        FleetCause::SlowDevice,
+        attribute("rack", "r17"),
+        &["-x", "a\x1b[2Jb"],
+    );
+    slow.times = Some(ratio(3.02, 2.91, 3.11));
+    vec![misaligned, slow]
+}
+
+fn changes() -> FleetChanges {
+    let change = |host: &str, before, after| FleetChange {
+        host: host.to_owned(),
+        device: "nvme0n1".to_owned(),
+        layer: "request",
+        cause: FleetCause::Rule(RuleId::MisalignedIo),
+        before,
+        after,
+        wasted_per_second: None,
+    };
+    let warning = Some(Severity::Warning);
+    let mut changes = FleetChanges::default();
+    changes.new.add(change("db1.example.org", None, warning), 2);
+    changes.new.add(change("db2.example.org", None, warning), 2);
+    changes.new.add(change("db3.example.org", None, warning), 2);
+    let mut worse = change("db4.example.org", warning, warning);
+    worse.wasted_per_second = Some(WasteChange {
+        before: 12.5,
+        after: 250.0,
+    });
+    changes.worse.add(worse, 2);
+    for host in ["old1", "old2", "old3"] {
+        changes.hosts_gone.add(host, 2);
+    }
+    changes
+}
+
 fn fleet() -> FleetAnswer {
     let mut answer = FleetAnswer {
         hosts: 10_000,
@@ -42,6 +131,35 @@ fn fleet() -> FleetAnswer {
         partial: 2,
         unread: 1,
         ios: 3_500_000_000,
+        groups: groups(),
+        ungrouped: vec![FleetRest {
+            cause: FleetCause::Rule(RuleId::MisalignedIo),
+            hosts: 12,
+            devices: 13,
+        }],
+        outliers: FleetOutliers {
+            compared: 180_000,
+            limit_times: Some(1.62),
+            slow: 70,
+            alone: 20,
+            devices: vec![FleetOutlier {
+                host: "db9.example.org".to_owned(),
+                device: "nvme3n1".to_owned(),
+                layer: "request",
+                times: 12.34,
+            }],
+        },
+        silence: FleetSilence {
+            newest: Some("2026-11-23T02:59:59Z".to_owned()),
+            limit_seconds: 129_600,
+            all: 3,
+            listed: vec![SilentHost {
+                host: "db7.example.org".to_owned(),
+                newest: "2026-11-19T00:00:00Z".to_owned(),
+            }],
+            undated: 1,
+        },
+        changes: Some(changes()),
         ..FleetAnswer::default()
     };
     for (host, low, high) in [
@@ -127,5 +245,91 @@ fn the_verdict_follows_the_outcome() {
     ] {
         let shown = text(answer, outcome, Color::Never);
         assert!(shown.starts_with(expected), "{shown}");
+    }
+}
+
+/// Names come from anywhere: a spreadsheet takes no cell for a formula, and a line is a line.
+#[test]
+fn csv_has_a_line_for_each_device() {
+    let text = csv(&fleet());
+    let lines: Vec<&str> = text.split_terminator("\r\n").collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "host,device,cause,attribute,value,lift,lift_low,lift_high,times,command",
+            "db1,sda,misaligned-io,image,web-3<b>,768.4,436.2,1353,,ssh db1 'plumb check --json | plumb fix plan -'",
+        ]
+    );
+    // Two devices on five and on two hosts, and an outlier.
+    assert_eq!(lines.len(), 1 + 10 + 4 + 1);
+    assert!(
+        lines[7].starts_with("'=1+1,sda,misaligned-io"),
+        "{}",
+        lines[7]
+    );
+    assert!(lines[11].starts_with("'-x,sda,slow-device,rack,r17,"));
+    assert!(lines[11].ends_with(",,"), "no command holds this name");
+    assert!(lines[13].starts_with("a\\u{1b}[2Jb,"), "{}", lines[13]);
+    assert_eq!(
+        lines[15],
+        "db9.example.org,nvme3n1,slow-device,,,,,,12.34,ssh db9.example.org 'plumb diagnose'"
+    );
+}
+
+#[test]
+fn metrics_have_a_series_for_each_group() {
+    let text = openmetrics(&fleet());
+    for line in [
+        "plumb_fleet_hosts 10000",
+        "plumb_fleet_silent_hosts 3",
+        "plumb_fleet_outliers 20",
+        "plumb_fleet_finding_devices{rule=\"stalled-io\"} 1200",
+        "plumb_fleet_group_hosts{cause=\"misaligned-io\",attribute=\"image\",value=\"web-3<b>\"} 297",
+        "plumb_fleet_group_lost_seconds_per_second{cause=\"misaligned-io\",attribute=\"image\",value=\"web-3<b>\"} 1.5",
+        "plumb_fleet_changes{kind=\"new\"} 3",
+    ] {
+        assert!(
+            text.lines().any(|one| one == line),
+            "no `{line}` in:\n{text}"
+        );
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+#[test]
+fn the_page_escapes_names() {
+    let run = Run {
+        version: "1.2.3".to_owned(),
+        ..Run::default()
+    };
+    let page = html(&run, &fleet(), Outcome::Findings);
+    for part in [
+        "<h3>misaligned-io: image=web-3&lt;b&gt;, template=a &quot;b&quot;, c</h3>",
+        "<td class=\"text\">ssh db1 &#39;plumb check --json | plumb fix plan -&#39;</td>",
+        "<td class=\"text\">a\\u{1b}[2Jb</td>",
+        "<h2>Outliers</h2>",
+        "<h2>Hosts that stopped reporting</h2>",
+        "plumb 1.2.3: ",
+    ] {
+        assert!(page.contains(part), "no `{part}` in:\n{page}");
+    }
+    assert!(!page.contains("<b>") && !page.contains('\x1b') && !page.contains("<script"));
+}
+
+#[test]
+fn a_remedy_follows_from_the_cause() {
+    for (cause, remedy) in [
+        (
+            FleetCause::Rule(RuleId::MisalignedIo),
+            FleetRemedy::CarryOutPlan,
+        ),
+        (
+            FleetCause::Rule(RuleId::MisalignedPartition),
+            FleetRemedy::CarryOutPlan,
+        ),
+        (FleetCause::Rule(RuleId::OddLengthIo), FleetRemedy::Diagnose),
+        (FleetCause::SlowDevice, FleetRemedy::Diagnose),
+    ] {
+        assert_eq!(cause.remedy(), remedy, "{cause:?}");
     }
 }
