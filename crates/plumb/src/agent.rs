@@ -42,6 +42,7 @@ pub mod judge;
 mod log;
 mod notify;
 mod publish;
+mod recording;
 pub mod survey;
 
 use config::AgentConfig;
@@ -50,6 +51,8 @@ use judge::{Change, Judge};
 use log::ChangeLog;
 use notify::Notifier;
 use publish::Board;
+use recording::Recordings;
+pub use recording::helper::{ARGUMENT as RECORDING_HELPER, serve as serve_recordings};
 use survey::SurveyFile;
 
 /// Time between two checkpoints: a kill loses at most the I/O since the last one.
@@ -93,6 +96,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     };
     let mut block = BlockWatch::attach(&options).map_err(refused)?;
     let listener = publish::listener(config.listen);
+    let recordings = Recordings::start(&config.recording, &config.state_dir);
     let mut written = vec![config.state_dir.join("history.db")];
     if let Some(ExportTarget::Folder(folder)) = config.export.as_ref().map(|one| &one.target) {
         written.push(folder.join("host="));
@@ -118,6 +122,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
         log: ChangeLog::open(),
+        recordings,
         notifier: Notifier::start(&config.receivers, crate::this_run::host()),
         exporter: Exporter::start(&config.state_dir, config.export.as_ref(), &config.history),
         board,
@@ -151,6 +156,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         let span = span_of(from_ns, to_ns, config.interval);
         agent.add(&mut writer, span, &reading);
         agent.board.add(&reading, &agent.identities);
+        agent.record(&reading);
         from_ns = to_ns;
         if is_over || judged.elapsed() >= config.judge_every {
             judged = Instant::now();
@@ -171,6 +177,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             agent
                 .exporter
                 .change(config.export.as_ref(), &config.history);
+            agent.recordings.change(&config.recording);
             agent.board.set_interval(config.interval);
             if let Some(accepted) = accepted {
                 agent.accept(accepted);
@@ -180,6 +187,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             tell_systemd(&[NotifyState::Watchdog]);
         }
     }
+    agent.recordings.end(&agent.log);
     agent.exporter.end();
     agent.notifier.end();
     match agent.fault {
@@ -220,6 +228,15 @@ const NETWORK: &str = "
 # IPAddressAllow=localhost
 ";
 
+/// For an agent that records: the helper encodes every I/O.
+const RECORDING: &str = "
+# Recordings of busy disks lose I/O without a drop-in for the unit (systemctl edit plumb-agent):
+#
+# [Service]
+# MemoryMax=400M
+# CPUQuota=100%
+";
+
 /// The configuration, and the drop-in that the unit needs for it.
 fn checked(config: &AgentConfig) -> String {
     let mut text = config.text();
@@ -230,6 +247,9 @@ fn checked(config: &AgentConfig) -> String {
         Some(_) => text += WEBHOOK,
         None if config.listen.is_some() => text += NETWORK,
         None => {}
+    }
+    if config.recording.is_on() {
+        text += RECORDING;
     }
     let mut folders = Vec::new();
     let mut shared = "";
@@ -429,6 +449,7 @@ struct RunningAgent {
     judge: Judge,
     survey: SurveyFile,
     log: ChangeLog,
+    recordings: Recordings,
     notifier: Notifier,
     exporter: Exporter,
     board: Board,
@@ -458,6 +479,12 @@ impl RunningAgent {
                 output::say(&line);
             }
         }
+    }
+
+    /// Begins a recording of a device that has crossed a line.
+    fn record(&mut self, reading: &plumb_capture::Reading) {
+        self.recordings.look(reading, &self.identities, &self.log);
+        self.board.set_recordings(self.recordings.counts());
     }
 
     /// Reports and stores the findings that have appeared, changed or gone since the last call.
@@ -504,9 +531,10 @@ impl RunningAgent {
 
     /// Logs a change of a finding, and notes it for the history.
     fn note(&self, writer: &mut Writer, at_ns: i64, change: &Change) {
-        self.log.note(change);
-        self.notifier
-            .note(change, &crate::history::span::time_words(at_ns));
+        let recording = self.recordings.file_of(&change.finding.target.device);
+        self.log.note(change, recording);
+        let time = crate::history::span::time_words(at_ns);
+        self.notifier.note(change, &time, recording);
         if let Some((key, step)) = change.step() {
             writer.note_finding(at_ns, key, step);
         }

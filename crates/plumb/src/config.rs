@@ -181,6 +181,23 @@ impl<'a> ConfigText<'a> {
         words.ok_or_else(|| self.wrong_type(value, expected))
     }
 
+    /// A whole number within limits.
+    ///
+    /// # Errors
+    /// If the value is another one.
+    pub fn number(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        limits: std::ops::RangeInclusive<u32>,
+    ) -> Result<u32, ConfigError> {
+        let number = value.get_ref().as_integer();
+        let number = number.and_then(|number| number.as_str().parse().ok());
+        let number = number.filter(|number| limits.contains(number));
+        let (least, most) = (limits.start(), limits.end());
+        let expected = format!("a whole number from {least} to {most}");
+        number.ok_or_else(|| self.wrong_type(value, &expected))
+    }
+
     fn line(&self, start: usize) -> usize {
         let before = self.text.get(..start).unwrap_or_default();
         before.matches('\n').count() + 1

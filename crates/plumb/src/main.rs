@@ -60,6 +60,11 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).as_deref() == Some(device_reader::ARGUMENT.as_ref()) {
         return device_reader::serve().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
+    if std::env::args_os().nth(1).as_deref() == Some(agent::RECORDING_HELPER.as_ref()) {
+        let arguments: Vec<_> = std::env::args_os().skip(2).collect();
+        let served = agent::serve_recordings(&arguments);
+        return served.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     // The parser takes longer than the answer.
     if std::env::args_os().skip(1).eq(["--version"]) {
         return status_of(version::run(&cli::Version::default()));

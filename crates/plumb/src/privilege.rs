@@ -50,15 +50,29 @@ pub fn drop_to(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), Failure> {
         ([], []) => identities.next(),
         _ => identities.find(|&identity| can_all(identity)),
     };
-    become_for_good(fitting.unwrap_or(Identity::Writer))
-        .map_err(|error| Failure::failed(&error).with_help("privileges could not be dropped"))
+    become_for_good(fitting.unwrap_or(Identity::Writer), CapabilitySet::empty())
+        .map_err(|error| not_dropped(&error))
+}
+
+/// As [`drop_all`] for one output, and these capabilities stay, as far as the process has them. No right to write
+/// replaces that of the user.
+///
+/// # Errors
+/// As there.
+pub fn drop_all_but(kept: CapabilitySet, output: &Path) -> Result<(), Failure> {
+    let fitting = invoker().filter(|&identity| can_write(identity, output));
+    become_for_good(fitting.unwrap_or(Identity::Same), kept).map_err(|error| not_dropped(&error))
+}
+
+fn not_dropped(error: &io::Error) -> Failure {
+    Failure::failed(error).with_help("privileges could not be dropped")
 }
 
 /// Whether a file can be opened for reading; a missing one is reported at its opening.
 fn can_read(identity: Identity, path: &Path) -> bool {
     let tried = std::thread::scope(|scope| {
         let trying = scope.spawn(|| {
-            become_for_good(identity)?;
+            become_for_good(identity, CapabilitySet::empty())?;
             accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS)?;
             Ok::<(), io::Error>(())
         });
@@ -89,7 +103,7 @@ fn can_write(identity: Identity, path: &Path) -> bool {
         .unwrap_or(Path::new("."));
     let tried = std::thread::scope(|scope| {
         let trying = scope.spawn(|| {
-            become_for_good(identity)?;
+            become_for_good(identity, CapabilitySet::empty())?;
             accessat(
                 CWD,
                 directory,
@@ -114,11 +128,10 @@ fn may_replace(directory: &Path, path: &Path) -> bool {
 }
 
 /// Changes the calling thread, which cannot change back.
-fn become_for_good(identity: Identity) -> io::Result<()> {
-    let kept = if identity == Identity::Writer {
-        CapabilitySet::DAC_OVERRIDE
-    } else {
-        CapabilitySet::empty()
+fn become_for_good(identity: Identity, kept: CapabilitySet) -> io::Result<()> {
+    let kept = match identity {
+        Identity::Writer => kept | CapabilitySet::DAC_OVERRIDE,
+        Identity::Invoker(..) | Identity::Same => kept,
     };
     let held = thread::capabilities(None)?;
     // Without this capability nothing can be taken from the set; no_new_privs keeps the rest of it from coming back.
@@ -129,6 +142,8 @@ fn become_for_good(identity: Identity) -> io::Result<()> {
         }
     }
     if let Identity::Invoker(uid, gid) = identity {
+        // The kernel takes them from a process that stops to be root.
+        thread::set_keep_capabilities(!kept.is_empty())?;
         thread::set_thread_groups(&[gid])?;
         thread::set_thread_res_gid(gid, gid, gid)?;
         thread::set_thread_res_uid(uid, uid, uid)?;

@@ -72,24 +72,92 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         )));
     }
     tell_of_processes(&args.pid);
+    let ended = stop_flag()?;
+    let recorder = attach(args)?;
+    privilege::drop_all(std::slice::from_ref(&args.output))?;
+    let done = record(recorder, args, &ended, StatusLine::new())?;
+    match done.ended {
+        Ok(why) => done
+            .session
+            .report(args, done.files, why, done.span, done.judged),
+        Err(failure) => {
+            // The disk with the file may be the one that fails.
+            eprint!(
+                "{}",
+                output::drawn(report::findings(
+                    &done.judged.diagnosis,
+                    output::paper(ColorChoice::Never)
+                ))
+            );
+            Err(failure)
+        }
+    }
+}
+
+/// The result of a recording without a report.
+pub struct FileRecorded {
+    /// I/O in the file.
+    pub ios: u64,
+    /// I/O that were lost.
+    pub lost: u64,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Why it ended: words that follow "ended".
+    pub why: &'static str,
+}
+
+/// Records into a file that takes a quarter of the free space at most. It prints nothing and keeps the privileges.
+///
+/// # Errors
+/// As [`run`].
+pub fn to_file(mut args: Record, ended: &AtomicBool) -> Result<FileRecorded, Failure> {
+    let free = files::share_of_free(&args.output)?;
+    args.max_size = Some(args.max_size.map_or(free, |given| given.min(free)));
+    let done = record(attach(&args)?, &args, ended, StatusLine::silent())?;
+    let why = done.ended?;
+    let recorder = &done.session.recorder;
+    Ok(FileRecorded {
+        ios: done.files.events(),
+        lost: recorder.lost() + recorder.unlisted(),
+        bytes: done.files.into_list().iter().map(|file| file.bytes).sum(),
+        why,
+    })
+}
+
+fn attach(args: &Record) -> Result<Recorder, Failure> {
     let layers = args.layer.into();
     let command = Command::new("plumb record").option("--output", &args.output);
     let devices = args
         .devices
         .iter()
         .map(|name| disk_at(name, layers, &command));
-    let devices = devices.collect::<Result<Vec<u32>, Failure>>()?;
-    let ended = stop_flag()?;
     let options = RecordOptions {
-        devices,
+        devices: devices.collect::<Result<Vec<u32>, Failure>>()?,
         ops: args.op.clone(),
         layers,
         pids: args.pid.clone(),
         ring_bytes: args.buffer,
         attach: None,
     };
-    let recorder = Recorder::attach(&options).map_err(refused)?;
-    privilege::drop_all(std::slice::from_ref(&args.output))?;
+    Recorder::attach(&options).map_err(refused)
+}
+
+/// A recording at its end.
+struct Done {
+    session: RecordSession,
+    files: Files,
+    judged: Judged,
+    span: Duration,
+    /// The reason for the end.
+    ended: Result<&'static str, Failure>,
+}
+
+fn record(
+    recorder: Recorder,
+    args: &Record,
+    ended: &AtomicBool,
+    line: StatusLine,
+) -> Result<Done, Failure> {
     let mut session = RecordSession::new(recorder, args.devices.is_empty());
     let mut sink = Sink {
         files: Files::begin(args, &session.info())?,
@@ -102,7 +170,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         let (spare, emptied) = channel::<Batch>();
         let (sink, state) = (&mut sink, &state);
         let writer = scope.spawn(move || sink.write(&taken, &spare, state, began));
-        let why = session.record(args, &parts, &emptied, state, &ended, began);
+        let why = session.record(args, (&parts, &emptied), state, ended, began, line);
         drop(parts);
         let written = writer
             .join()
@@ -120,20 +188,13 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         files.end(&info, began.elapsed())?;
         Ok(why)
     });
-    match ended {
-        Ok(why) => session.report(args, files, why, began.elapsed(), judged),
-        Err(failure) => {
-            // The disk with the file may be the one that fails.
-            eprint!(
-                "{}",
-                output::drawn(report::findings(
-                    &judged.diagnosis,
-                    output::paper(ColorChoice::Never)
-                ))
-            );
-            Err(failure)
-        }
-    }
+    Ok(Done {
+        session,
+        files,
+        judged,
+        span: began.elapsed(),
+        ended,
+    })
 }
 
 /// The receiver of the events: it writes and judges them.
@@ -238,14 +299,13 @@ impl RecordSession {
     fn record(
         &mut self,
         args: &Record,
-        parts: &SyncSender<RecordPart>,
-        emptied: &Receiver<Batch>,
+        (parts, emptied): (&SyncSender<RecordPart>, &Receiver<Batch>),
         state: &SharedState,
         ended: &AtomicBool,
         began: Instant,
+        mut line: StatusLine,
     ) -> &'static str {
         let mut ready = Vec::new();
-        let mut line = StatusLine::new();
         let why = loop {
             std::thread::sleep(TICK);
             self.recorder.read(&mut ready);

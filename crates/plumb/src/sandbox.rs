@@ -114,8 +114,19 @@ pub fn enter(files: &Files) -> Result<Protection, Failure> {
     Ok(Protection {
         has_no_capability: left.is_empty(),
         files: restrict_files(files).unwrap_or(Enforced::Not),
-        filters_calls: filter_calls().is_ok(),
+        filters_calls: filter_calls(&[]).is_ok(),
     })
+}
+
+/// The system calls that programs in the kernel need.
+const OF_PROGRAMS: &[libc::c_long] = &[libc::SYS_bpf, libc::SYS_perf_event_open];
+
+/// Closes all other files, and refuses system calls, to a process that has dropped its other privileges and goes on loading programs into the
+/// kernel. A kernel without Landlock or seccomp is no error.
+pub fn confine_with_programs(files: &Files) -> Enforced {
+    let of_files = restrict_files(files).unwrap_or(Enforced::Not);
+    let _ = filter_calls(OF_PROGRAMS);
+    of_files
 }
 
 impl Files {
@@ -179,8 +190,9 @@ fn restrict_files(files: &Files) -> Result<Enforced, landlock::RulesetError> {
     })
 }
 
-fn filter_calls() -> Result<(), Box<dyn std::error::Error>> {
-    let rules: BTreeMap<i64, Vec<_>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn filter_calls(allowed: &[libc::c_long]) -> Result<(), Box<dyn std::error::Error>> {
+    let refused = REFUSED.iter().filter(|call| !allowed.contains(call));
+    let rules: BTreeMap<i64, Vec<_>> = refused.map(|call| (*call, Vec::new())).collect();
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let arch = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
@@ -244,11 +256,53 @@ mod tests {
         }
     }
 
+    /// A recorder of the agent in its confinement: it records, and does nothing else.
+    #[test]
+    fn a_recorder_is_confined() {
+        use plumb_capture::{RecordOptions, Recorder};
+        plumb_testkit::require!(Bpf, Root);
+        let name = "sandbox::tests::a_recorder_is_confined";
+        let Some(dir) = std::env::var_os("PLUMB_TEST_RECORDER").map(PathBuf::from) else {
+            let dir = plumb_testkit::temp_dir("recorder");
+            fs::create_dir(dir.path().join("folder")).expect("room");
+            let own = std::env::current_exe().expect("this program");
+            let tried = Command::new(own)
+                .args(["--exact", name])
+                .env("PLUMB_TEST_RECORDER", dir.path())
+                .output()
+                .expect("it runs");
+            assert!(tried.status.success(), "{tried:?}");
+            return;
+        };
+        let folder = dir.join("folder");
+        let kept = CapabilitySet::BPF | CapabilitySet::PERFMON;
+        privilege::drop_all_but(kept, &folder).expect("fewer rights");
+        assert_eq!(capabilities(None).expect("its own").permitted, kept);
+        let of_files = confine_with_programs(&Files {
+            inputs: vec!["/sys".into()],
+            outputs: vec![folder.join("file")],
+        });
+        assert!(Recorder::attach(&RecordOptions::default()).is_ok());
+        fs::write(folder.join("file"), "rows").expect("its own folder");
+        assert!(Command::new("true").status().is_err(), "a program ran");
+        assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_err());
+        let root = Path::new("/");
+        assert!(rustix::process::chroot(root).is_err());
+        match of_files {
+            Enforced::Not => eprintln!("this kernel has no Landlock"),
+            _ => {
+                assert!(fs::write(dir.join("other"), "rows").is_err());
+                assert!(fs::read("/etc/passwd").is_err());
+                assert!(fs::File::open("/dev/null").is_err());
+            }
+        }
+    }
+
     #[test]
     fn programs_and_sockets_are_refused() {
         // A filter is for the whole process: it is tried out in another one.
         if std::env::var_os("PLUMB_TEST_FILTER").is_some() {
-            filter_calls().expect("seccomp");
+            filter_calls(&[]).expect("seccomp");
             assert!(Command::new("true").status().is_err(), "a program ran");
             assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_err());
             return;

@@ -35,6 +35,16 @@ impl StatusLine {
         }
     }
 
+    /// A line that never shows anything.
+    #[must_use]
+    pub fn silent() -> StatusLine {
+        StatusLine {
+            can_show: false,
+            is_shown: false,
+            next: Instant::now(),
+        }
+    }
+
     /// Shows the words in place of the last ones, but not more often than a person reads.
     pub fn show(&mut self, words: impl FnOnce() -> String) {
         let now = Instant::now();

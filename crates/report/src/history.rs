@@ -77,6 +77,9 @@ pub struct FindingMessage<'a> {
     /// The address of instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runbook_url: Option<&'a str>,
+    /// The file of a recording of the device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<&'a str>,
     /// The finding; one that is gone as it was last.
     #[serde(skip)]
     pub finding: &'a Finding,

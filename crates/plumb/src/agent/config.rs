@@ -13,6 +13,7 @@ use toml::de::DeValue;
 
 use super::export::{Export, ExportTarget};
 use super::notify::{Receivers, Webhook, runbook_url};
+use super::recording::{Percent, RecordingSettings, helper};
 use crate::cli::{Agent, FLEET_TIERS, STATE_DIR};
 use crate::config::{ConfigError, ConfigText, is_there, read_text};
 use crate::failure::Failure;
@@ -26,7 +27,7 @@ pub const PATH: &str = "/etc/plumb/agent.toml";
 const SURVEY: &str = "/run/plumb-survey/check.json";
 
 /// Keys of the file, in the order of the documentation.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 20] = [
     "state_dir",
     "listen",
     "survey",
@@ -39,6 +40,13 @@ const KEYS: [&str; 13] = [
     "command",
     "webhook",
     "runbook_url",
+    "record_p99",
+    "record_misfit",
+    "record_devices",
+    "record_duration",
+    "record_pause",
+    "record_per_day",
+    "record_max",
     "export",
 ];
 
@@ -51,6 +59,11 @@ const INTERVAL_MAX: Duration = Duration::from_secs(60);
 const JUDGE_EVERY_MAX: Duration = Duration::from_secs(86_400);
 /// Least bytes of a history: each file needs room for its log.
 const HISTORY_MIN: u64 = 64 << 20;
+/// Least bytes of the recordings: one takes a quarter, some 200,000 I/O.
+const RECORD_MIN: u64 = 16 << 20;
+/// Longest line of a latency, and the longest pause between two recordings.
+const RECORD_P99_MAX: Duration = Duration::from_secs(60);
+const RECORD_PAUSE_MAX: Duration = Duration::from_secs(86_400);
 /// Longest time that a tier keeps its windows.
 const KEEP_DAYS_MAX: u64 = 3660;
 
@@ -76,6 +89,8 @@ pub struct AgentConfig {
     pub receivers: Receivers,
     /// The export of windows; none when `None`.
     pub export: Option<Export>,
+    /// Triggered recordings.
+    pub recording: RecordingSettings,
 }
 
 impl Default for AgentConfig {
@@ -89,6 +104,7 @@ impl Default for AgentConfig {
             history: Settings::default(),
             receivers: Receivers::default(),
             export: None,
+            recording: RecordingSettings::default(),
         }
     }
 }
@@ -166,10 +182,50 @@ impl AgentConfig {
                 }
                 "history_max" => {
                     let expected = "a size of \"64m\" or more";
-                    let bytes = |text: &str| parse_size(text).ok().map(|Bytes(bytes)| bytes);
-                    let is_fitting = |bytes: &u64| *bytes >= HISTORY_MIN;
                     config.history.bytes_max =
-                        source.read(value, expected, |text| bytes(text).filter(is_fitting))?;
+                        source.read(value, expected, |text| size(text, HISTORY_MIN))?;
+                    continue;
+                }
+                "record_p99" => {
+                    let expected = "a time from \"1ms\" to \"60s\"";
+                    let line = source.read(value, expected, |text| {
+                        time_within(text, Duration::from_millis(1), RECORD_P99_MAX)
+                    })?;
+                    config.recording.p99 = Some(line);
+                    continue;
+                }
+                "record_misfit" => {
+                    let expected = "a share from \"0.01%\" to \"100%\", such as \"20%\"";
+                    config.recording.misfit =
+                        Some(source.read(value, expected, Percent::from_words)?);
+                    continue;
+                }
+                "record_devices" => {
+                    let expected = "a list of names or identities of disks, such as [\"sdb\"]";
+                    let is_fitting = |words: &[String]| words.iter().all(|word| !word.is_empty());
+                    config.recording.devices = source.words(value, expected, is_fitting)?;
+                    continue;
+                }
+                "record_duration" => {
+                    let expected = "a time from \"1s\" to \"10m\"";
+                    config.recording.duration =
+                        source.read(value, expected, |text| time(text, helper::DURATION_MAX))?;
+                    continue;
+                }
+                "record_pause" => {
+                    let expected = "a time from \"1s\" to \"24h\"";
+                    config.recording.pause =
+                        source.read(value, expected, |text| time(text, RECORD_PAUSE_MAX))?;
+                    continue;
+                }
+                "record_per_day" => {
+                    config.recording.per_day = source.number(value, 1..=1000)?;
+                    continue;
+                }
+                "record_max" => {
+                    let expected = "a size of \"16m\" or more";
+                    config.recording.bytes_max =
+                        source.read(value, expected, |text| size(text, RECORD_MIN))?;
                     continue;
                 }
                 "command" => {
@@ -214,8 +270,8 @@ impl AgentConfig {
         let lines = [
             ("state_dir", self.state_dir.display().to_string()),
             ("survey", self.survey.display().to_string()),
-            ("interval", format!("{}ms", self.interval.as_millis())),
-            ("judge_every", format!("{}ms", self.judge_every.as_millis())),
+            ("interval", ms(self.interval)),
+            ("judge_every", ms(self.judge_every)),
             ("history_max", format!("{}m", self.history.bytes_max >> 20)),
             ("keep_5_minutes", keep(Tier::FiveMinutes)),
             ("keep_hours", keep(Tier::Hour)),
@@ -232,8 +288,24 @@ impl AgentConfig {
             .map(|(key, value)| (key, serde_json::Value::from(value)));
         let command = Some(&self.receivers.command).filter(|words| !words.is_empty());
         let command = command.map(|words| ("command", serde_json::Value::from(words.as_slice())));
+        let recording = &self.recording;
+        let p99 = recording.p99.map(|line| ("record_p99", ms(line)));
+        let misfit = recording.misfit;
+        let misfit = misfit.map(|line| ("record_misfit", line.words()));
+        let of_recording = [
+            ("record_duration", ms(recording.duration)),
+            ("record_pause", ms(recording.pause)),
+            ("record_max", format!("{}m", recording.bytes_max >> 20)),
+        ];
+        let of_recording = of_recording.into_iter().chain(p99).chain(misfit);
+        let of_recording = of_recording.map(|(key, value)| (key, serde_json::Value::from(value)));
         lines
             .chain(command)
+            .chain(of_recording)
+            .chain([
+                ("record_devices", recording.devices.as_slice().into()),
+                ("record_per_day", recording.per_day.into()),
+            ])
             .map(|(key, value)| format!("{key} = {value}\n"))
             .chain(self.export.as_ref().map(Export::text))
             .collect()
@@ -314,10 +386,26 @@ fn whole_path(text: &str) -> Option<PathBuf> {
     Some(PathBuf::from(text)).filter(|path| path.is_absolute() && is_plain)
 }
 
+/// A time as a file has it.
+fn ms(time: Duration) -> String {
+    format!("{}ms", time.as_micros() as f64 / 1000.0)
+}
+
+/// A size in bytes of at least a limit.
+fn size(text: &str, least: u64) -> Option<u64> {
+    let Bytes(bytes) = parse_size(text).ok()?;
+    (bytes >= least).then_some(bytes)
+}
+
 /// A time from a second to a limit.
 fn time(text: &str, longest: Duration) -> Option<Duration> {
+    time_within(text, Duration::from_secs(1), longest)
+}
+
+/// A time between two limits.
+fn time_within(text: &str, shortest: Duration, longest: Duration) -> Option<Duration> {
     let ns = u64::try_from(parse_duration(text)?).ok()?;
-    let limits = Duration::from_secs(1)..=longest;
+    let limits = shortest..=longest;
     Some(Duration::from_nanos(ns)).filter(|time| limits.contains(time))
 }
 
@@ -341,7 +429,8 @@ mod tests {
     #[test]
     fn a_file_is_read() {
         let text = "state_dir = \"/srv/plumb\"\nsurvey = \"/srv/check.json\"\ninterval = \"5s\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n\
-                    command = [\"/bin/page\", \"a \\\"b\\\"\"]\nwebhook = \"http://[::1]:9/hook?a=b\"\nrunbook_url = \"https://wiki.example.org/{rule}\"\n";
+                    command = [\"/bin/page\", \"a \\\"b\\\"\"]\nwebhook = \"http://[::1]:9/hook?a=b\"\nrunbook_url = \"https://wiki.example.org/{rule}\"\n\
+                    record_p99 = \"2.5ms\"\nrecord_misfit = \"12.5 %\"\nrecord_devices = [\"sdb\", \"naa.5\"]\nrecord_duration = \"90s\"\nrecord_pause = \"2h\"\nrecord_per_day = 4\nrecord_max = \"256m\"\n";
         let config = AgentConfig::parse("agent.toml", text).expect("a file without mistakes");
         assert_eq!(config.state_dir, Path::new("/srv/plumb"));
         assert_eq!(config.survey, Path::new("/srv/check.json"));
@@ -349,6 +438,16 @@ mod tests {
         assert_eq!(config.history.bytes_max, 512 << 20);
         let kept = config.history.tiers.map(|tier| tier.keep_ns / HOUR_NS);
         assert_eq!(kept, [12, 35 * 24, 365 * 24]);
+        let recording = RecordingSettings {
+            p99: Some(Duration::from_micros(2500)),
+            misfit: Some(Percent(1250)),
+            devices: vec!["sdb".to_owned(), "naa.5".to_owned()],
+            duration: Duration::from_secs(90),
+            pause: Duration::from_secs(7200),
+            per_day: 4,
+            bytes_max: 256 << 20,
+        };
+        assert_eq!(config.recording, recording);
         let again =
             AgentConfig::parse("printed", &config.text()).expect("the printed text is a file");
         assert_eq!(again, config);
@@ -405,7 +504,8 @@ mod tests {
             (
                 "\nintervall = \"5s\"",
                 "a:2: found key `intervall`, expected one of state_dir, listen, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
-                 keep_days, command, webhook, runbook_url, export; did you mean `interval`?",
+                 keep_days, command, webhook, runbook_url, record_p99, record_misfit, record_devices, record_duration, record_pause, \
+                 record_per_day, record_max, export; did you mean `interval`?",
             ),
             (
                 "interval = \"5min\"",
@@ -452,6 +552,38 @@ mod tests {
                 "keep_days = \"30m\"",
                 "a:1: found `\"30m\"`, expected a time in days or hours from \"1h\" to \"3660d\"",
             ),
+            (
+                "record_p99 = \"90s\"",
+                "a:1: found `\"90s\"`, expected a time from \"1ms\" to \"60s\"",
+            ),
+            (
+                "record_misfit = 20",
+                "a:1: found `20`, expected a share from \"0.01%\" to \"100%\", such as \"20%\"",
+            ),
+            (
+                "record_devices = \"sdb\"",
+                "a:1: found `\"sdb\"`, expected a list of names or identities of disks, such as [\"sdb\"]",
+            ),
+            (
+                "record_duration = \"11m\"",
+                "a:1: found `\"11m\"`, expected a time from \"1s\" to \"10m\"",
+            ),
+            (
+                "record_pause = \"25h\"",
+                "a:1: found `\"25h\"`, expected a time from \"1s\" to \"24h\"",
+            ),
+            (
+                "record_per_day = 0",
+                "a:1: found `0`, expected a whole number from 1 to 1000",
+            ),
+            (
+                "record_per_day = \"12\"",
+                "a:1: found `\"12\"`, expected a whole number from 1 to 1000",
+            ),
+            (
+                "record_max = \"1m\"",
+                "a:1: found `\"1m\"`, expected a size of \"16m\" or more",
+            ),
         ] {
             let error = AgentConfig::parse("a", text).expect_err(text);
             assert_eq!(error.to_string(), message);
@@ -486,5 +618,6 @@ mod tests {
         assert!(example.listen.is_some() && example.receivers.webhook.is_some());
         assert!(!example.receivers.command.is_empty() && example.receivers.runbook_url.is_some());
         assert!(example.export.is_some());
+        assert!(example.recording.p99.is_some() && example.recording.misfit.is_some());
     }
 }

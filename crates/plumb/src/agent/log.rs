@@ -29,16 +29,41 @@ impl ChangeLog {
         }
     }
 
-    /// Logs a change.
-    pub fn note(&self, change: &Change) {
-        let line = finding_change(change.kind, &change.finding);
+    /// Logs a change, with the file of a recording of its device.
+    pub fn note(&self, change: &Change, recording: Option<&Path>) {
+        let finding = &change.finding;
+        let priority = match (change.kind, finding.severity) {
+            (FindingChange::Gone, _) => "6",
+            (_, Severity::Critical) => "3",
+            (_, Severity::Warning) => "4",
+            (_, Severity::Note) => "5",
+        };
+        let json = json::exact(finding).unwrap_or_default();
+        let fields = [
+            ("PLUMB_CHANGE", change.kind.word()),
+            ("PLUMB_RULE", finding.rule().name()),
+            ("PLUMB_SEVERITY", finding.severity.word()),
+            ("PLUMB_DEVICE", &finding.target.device),
+            ("PLUMB_IDENTITY", change.identity()),
+            ("PLUMB_FINDING", &json),
+        ];
+        let line = finding_change(change.kind, finding);
+        self.send(&line, priority, &fields, recording);
+    }
+
+    /// Logs a step of a recording of a device, with its file if it has one.
+    pub fn note_recording(&self, device: &str, recording: Option<&Path>, line: &str) {
+        self.send(line, "5", &[("PLUMB_DEVICE", device)], recording);
+    }
+
+    fn send(&self, line: &str, priority: &str, fields: &[(&str, &str)], recording: Option<&Path>) {
         let sent = self.journal.as_ref().is_some_and(|socket| {
-            let entry = entry(change, &visible(&line));
+            let entry = entry(&visible(line), priority, fields, recording);
             // journald may have been started again meanwhile, so that each message names the socket.
             socket.send_to(&entry, Path::new(JOURNAL)).is_ok()
         });
         if !sent {
-            output::say(&line);
+            output::say(line);
         }
     }
 }
@@ -49,29 +74,23 @@ fn is_stderr(named: &str) -> bool {
     stat.is_ok_and(|stat| named == format!("{}:{}", stat.st_dev, stat.st_ino))
 }
 
-/// The fields of a change as journald reads them.
-fn entry(change: &Change, line: &str) -> Vec<u8> {
-    let finding = &change.finding;
-    let priority = match (change.kind, finding.severity) {
-        (FindingChange::Gone, _) => "6",
-        (_, Severity::Critical) => "3",
-        (_, Severity::Warning) => "4",
-        (_, Severity::Note) => "5",
-    };
-    let json = json::exact(finding).unwrap_or_default();
-    let fields = [
+/// A line with its fields as journald reads them.
+fn entry(line: &str, priority: &str, fields: &[(&str, &str)], recording: Option<&Path>) -> Vec<u8> {
+    let recording = recording.map(|path| path.display().to_string());
+    let recording = recording
+        .iter()
+        .map(|path| ("PLUMB_RECORDING", path.as_str()));
+    let first = [
         ("MESSAGE", line),
         ("PRIORITY", priority),
         ("SYSLOG_IDENTIFIER", "plumb"),
-        ("PLUMB_CHANGE", change.kind.word()),
-        ("PLUMB_RULE", finding.rule().name()),
-        ("PLUMB_SEVERITY", finding.severity.word()),
-        ("PLUMB_DEVICE", &finding.target.device),
-        ("PLUMB_IDENTITY", change.identity()),
-        ("PLUMB_FINDING", &json),
     ];
     let mut entry = Vec::new();
-    for (name, value) in fields {
+    for (name, value) in first
+        .into_iter()
+        .chain(fields.iter().copied())
+        .chain(recording)
+    {
         // The form for values of any bytes: the name, the length, the value.
         entry.extend_from_slice(name.as_bytes());
         entry.push(b'\n');
@@ -80,4 +99,32 @@ fn entry(change: &Change, line: &str) -> Vec<u8> {
         entry.push(b'\n');
     }
     entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The form of systemd's page on its native protocol: name, line feed, length as 8 bytes, value, line feed.
+    #[test]
+    fn an_entry_names_the_recording() {
+        let fields = [("PLUMB_DEVICE", "sdb")];
+        let made = entry("a line", "5", &fields, Some(Path::new("/a/b.parquet")));
+        let field = |name: &str, value: &str| {
+            let mut field = format!("{name}\n").into_bytes();
+            field.extend([value.len() as u8, 0, 0, 0, 0, 0, 0, 0]);
+            field.extend(format!("{value}\n").bytes());
+            field
+        };
+        let expected = [
+            field("MESSAGE", "a line"),
+            field("PRIORITY", "5"),
+            field("SYSLOG_IDENTIFIER", "plumb"),
+            field("PLUMB_DEVICE", "sdb"),
+            field("PLUMB_RECORDING", "/a/b.parquet"),
+        ];
+        assert_eq!(made, expected.concat());
+        let without = entry("a line", "5", &fields, None);
+        assert_eq!(without, expected[..4].concat());
+    }
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -170,7 +171,7 @@ struct Notification {
     /// The document.
     text: String,
     /// Variables for a command.
-    variables: [(&'static str, String); 5],
+    variables: [(&'static str, String); 6],
     made: Instant,
 }
 
@@ -439,8 +440,8 @@ impl Notifier {
         }
     }
 
-    /// Sends a change of a finding to all receivers.
-    pub fn note(&self, change: &Change, time: &str) {
+    /// Sends a change of a finding to all receivers, with the file of a recording of its device.
+    pub fn note(&self, change: &Change, time: &str, recording: Option<&Path>) {
         if self.deliveries.is_empty() {
             return;
         }
@@ -448,6 +449,7 @@ impl Notifier {
         let rule = finding.rule().name();
         let runbook = self.receivers.runbook_url.as_ref();
         let runbook_url = runbook.map(|url| url.replace("{rule}", rule));
+        let recording = recording.map(|path| path.display().to_string());
         let text = finding_message(&FindingMessage {
             version: env!("CARGO_PKG_VERSION"),
             host: self.host,
@@ -455,6 +457,7 @@ impl Notifier {
             change: change.kind,
             identity: change.identity(),
             runbook_url: runbook_url.as_deref(),
+            recording: recording.as_deref(),
             finding,
         });
         let notification = Arc::new(Notification {
@@ -466,6 +469,7 @@ impl Notifier {
                 // A kernel has no such name, but a NUL would keep the command from its start.
                 ("PLUMB_DEVICE", finding.target.device.replace('\0', "")),
                 ("PLUMB_RUNBOOK_URL", runbook_url.unwrap_or_default()),
+                ("PLUMB_RECORDING", recording.unwrap_or_default()),
             ],
             made: Instant::now(),
         });
@@ -497,7 +501,7 @@ mod tests {
     fn notification(text: &str) -> Arc<Notification> {
         Arc::new(Notification {
             text: text.to_owned(),
-            variables: ["A", "B", "C", "D", "E"].map(|name| (name, name.to_owned())),
+            variables: ["A", "B", "C", "D", "E", "F"].map(|name| (name, name.to_owned())),
             made: Instant::now(),
         })
     }

@@ -15,7 +15,7 @@ use plumb_model::facts::GridSource;
 use plumb_profile::{Profile, Select, Unknown};
 use plumb_report::exports::{
     AgentMetrics, DeviceMetrics, FitMetrics, GridMetrics, HistoryMetrics, MetricsFormat,
-    agent_metrics,
+    RecordingMetrics, agent_metrics,
 };
 use plumb_trace::{Layer, Op};
 
@@ -142,6 +142,11 @@ impl Board {
     pub fn set_history(&self, folder: &Path, settings: &Settings) {
         let history = history_metrics(folder, settings);
         self.change(|metrics| metrics.history = history);
+    }
+
+    /// Notes the counts of triggered recordings; `None` if nothing triggers one.
+    pub fn set_recordings(&self, recordings: Option<RecordingMetrics>) {
+        self.change(|metrics| metrics.recordings = recordings);
     }
 
     /// Notes the fault of the history; `None` while it is stored.

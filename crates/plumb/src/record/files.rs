@@ -278,7 +278,10 @@ impl Files {
 }
 
 /// A quarter of the space that this user has left on the file system of a file.
-fn share_of_free(file: &Path) -> Result<u64, Failure> {
+///
+/// # Errors
+/// If that is too little for a recording, or the directory is not there.
+pub fn share_of_free(file: &Path) -> Result<u64, Failure> {
     let directory = directory_of(file);
     let free = rustix::fs::statvfs(directory)
         .map_err(|error| Failure::failed(&std::io::Error::from(error)))?;

@@ -21,6 +21,7 @@ use crate::fleet_windows;
 
 mod flood;
 mod metrics;
+mod recording;
 
 /// Time for the agent to do something.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -39,6 +39,19 @@ pub struct AgentMetrics {
     pub history_fault: Option<String>,
     /// The history; `None` while it cannot be read.
     pub history: Option<HistoryMetrics>,
+    /// Triggered recordings; `None` if nothing triggers one.
+    pub recordings: Option<RecordingMetrics>,
+}
+
+/// Triggers of recordings, by their result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordingMetrics {
+    /// Recordings that have become whole files.
+    pub made: u64,
+    /// Triggers that came too early for a further recording, or during one.
+    pub refused: u64,
+    /// Triggers whose recording could not begin, or not be written.
+    pub failed: u64,
 }
 
 /// A finding that is present.
@@ -177,6 +190,21 @@ pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsForma
     );
     out.series(&[], u8::from(metrics.history_fault.is_none()));
     history(&mut out, metrics.history);
+    if let Some(recordings) = metrics.recordings {
+        out.begin(
+            "plumb_recordings",
+            Kind::Counter,
+            "Triggers of recordings by their result: made, refused (too early, or another one ran), failed.",
+        );
+        let RecordingMetrics {
+            made,
+            refused,
+            failed,
+        } = recordings;
+        for (result, count) in [("made", made), ("refused", refused), ("failed", failed)] {
+            out.series(&[("result", result)], count);
+        }
+    }
     out.begin(
         "plumb_metrics_dropped_series",
         Kind::Gauge,

@@ -18,7 +18,7 @@ mod protobuf;
 
 pub use agent::{
     AgentMetrics, DeviceMetrics, FindingMetrics, FitMetrics, GridMetrics, HistoryMetrics,
-    agent_metrics,
+    RecordingMetrics, agent_metrics,
 };
 pub(crate) use csv::cell;
 pub use csv::csv;

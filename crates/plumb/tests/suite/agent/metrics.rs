@@ -81,7 +81,7 @@ impl Metered {
 }
 
 /// Header and body of the answer to a request.
-fn get(address: SocketAddr, path: &str, accept: &str) -> (String, String) {
+pub fn get(address: SocketAddr, path: &str, accept: &str) -> (String, String) {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
     );
