@@ -27,6 +27,7 @@
 //! | failure | answer |
 //! |---|---|
 //! | crash between the transactions of the two files | a record is replaced by its identifier, never added to |
+//! | a kill while `recent.db` cannot be written | `history.db` keeps the closed windows of 5 minutes, and the next run writes them |
 //! | the clock goes back | the window is opened again: its stored record is the base, and the new I/O are added to it |
 //! | no room on the file system | nothing is deleted; closed windows wait in memory, bounded, and are written later |
 //! | the cap is reached | the oldest windows of the finest tier go, before the write |

@@ -1,6 +1,6 @@
 //! The writing side of a store: one process holds it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -121,6 +121,8 @@ impl Series {
 struct Waiting {
     fresh: EncodedRecord,
     base: Base,
+    /// Whether `history.db` has it as it is.
+    is_kept: bool,
 }
 
 /// See the module.
@@ -132,6 +134,8 @@ pub struct Writer {
     series: BTreeMap<u32, Series>,
     numbers: BTreeMap<(String, Layer), u32>,
     waiting: BTreeMap<(Window, u32), Waiting>,
+    /// Windows of `recent.db` that `history.db` keeps, because they waited at its last write.
+    kept: BTreeSet<(Window, u32)>,
     /// Steps of findings that wait for being written.
     findings: Vec<FindingNote>,
     /// Values of facts about the host that wait for being written.
@@ -176,6 +180,7 @@ impl Writer {
             series: BTreeMap::new(),
             numbers: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            kept: BTreeSet::new(),
             findings: Vec::new(),
             host: Vec::new(),
             upto_ns: 0,
@@ -487,6 +492,7 @@ impl Writer {
             Waiting {
                 fresh,
                 base: done.base,
+                is_kept: false,
             },
         );
         Ok(())
@@ -499,7 +505,13 @@ impl Writer {
         let database = Database::open_to_write(&self.folder, part, &self.settings)?;
         match part {
             Part::Recent => self.recent = database,
-            Part::History => self.history = database,
+            Part::History => {
+                self.history = database;
+                self.kept.clear();
+                for closed in self.waiting.values_mut() {
+                    closed.is_kept = false;
+                }
+            }
         }
         for series in self.series.values_mut() {
             series.written[part as usize] = None;

@@ -66,6 +66,7 @@ impl Writer {
             Some(before) => Waiting {
                 fresh: sum_of(&before.fresh, &closed.fresh),
                 base: before.base,
+                is_kept: false,
             },
             None => closed,
         };
@@ -107,24 +108,28 @@ impl Writer {
             .copied()
             .collect();
         self.resolve_bases(part)?;
-        let mut records = Vec::with_capacity(keys.len());
         for (window, number) in &keys {
-            let closed = &self.waiting[&(*window, *number)];
-            let base = match &closed.base {
-                Base::Read(base) => base.clone(),
-                Base::Unread => self.stored_record(*window, *number)?.map(Box::new),
-            };
-            let whole = match base {
-                Some(base) => sum_of(&base, &closed.fresh),
-                None => closed.fresh.clone(),
+            if self.waiting[&(*window, *number)].base == Base::Unread {
+                let base = self.stored_record(*window, *number)?.map(Box::new);
+                if let Some(closed) = self.waiting.get_mut(&(*window, *number)) {
+                    closed.base = Base::Read(base);
+                }
+            }
+        }
+        let mut records = Vec::with_capacity(keys.len());
+        for key in &keys {
+            let closed = &self.waiting[key];
+            let whole = match &closed.base {
+                Base::Read(Some(base)) => sum_of(base, &closed.fresh),
+                _ => closed.fresh.clone(),
             };
             records.push(whole);
         }
         self.rebase(&keys, &records);
         let database = self.database(part);
-        let open_rows = match part {
-            Part::Recent => Vec::new(),
-            Part::History => self.open_rows()?,
+        let (open_rows, waiting_rows) = match part {
+            Part::Recent => (Vec::new(), Vec::new()),
+            Part::History => (self.open_rows()?, self.waiting_rows()?),
         };
         let failed = |source| database.failed("write", source);
         let transaction = database
@@ -132,7 +137,8 @@ impl Writer {
             .unchecked_transaction()
             .map_err(failed)?;
         let bytes: usize = records.iter().map(EncodedRecord::len_bytes).sum();
-        let open_bytes: usize = open_rows.iter().map(|row| row.len_bytes()).sum();
+        let open_rows_all = open_rows.iter().chain(&waiting_rows);
+        let open_bytes: usize = open_rows_all.map(|row| row.len_bytes()).sum();
         let evicted = room::make_room(database, &self.settings, (bytes + open_bytes) as u64)?;
         let write = || -> rusqlite::Result<DeletedWindows> {
             write_series(&transaction, part, &self.series)?;
@@ -142,6 +148,7 @@ impl Writer {
             let aged = room::delete_aged(&transaction, part, &self.settings, now_ns)?;
             if part == Part::History {
                 self.write_open(&transaction, &open_rows)?;
+                self.write_waiting(&transaction, &waiting_rows)?;
                 finding::write(&transaction, &self.findings)?;
                 host::write(&transaction, &self.host)?;
             }
@@ -177,6 +184,11 @@ impl Writer {
         if part == Part::History {
             self.findings.clear();
             self.host.clear();
+            for closed in self.waiting.values_mut() {
+                closed.is_kept = closed.base != Base::Unread;
+            }
+            let kept = self.waiting.iter().filter(|(_, closed)| closed.is_kept);
+            self.kept = kept.map(|(key, _)| *key).collect();
             for series in self.series.values_mut() {
                 for open in series.open.iter_mut().flatten() {
                     open.is_dirty = open.base == Base::Unread;
@@ -318,19 +330,40 @@ impl OpenRow {
         open: &Accumulator,
     ) -> Result<OpenRow, HistoryError> {
         let fault = crate::accumulator::fault(identity);
-        let base = match &open.base {
-            Base::Read(Some(base)) => {
-                let bytes = postcard::to_allocvec(base).map_err(|e| fault(e.to_string()))?;
-                Some(record::pack(&bytes).map_err(&fault)?)
-            }
-            _ => None,
-        };
         Ok(OpenRow {
             window: open.window,
             number,
-            base,
+            base: packed_base(identity, &open.base)?,
             profile: open.packed(identity)?,
             senders: record::encode_senders(&open.senders).map_err(&fault)?,
         })
     }
+
+    /// The same of a closed window; its record has the place of the profile.
+    pub(super) fn of_waiting(
+        (window, number): (Window, u32),
+        identity: &str,
+        closed: &Waiting,
+    ) -> Result<OpenRow, HistoryError> {
+        Ok(OpenRow {
+            window,
+            number,
+            base: packed_base(identity, &closed.base)?,
+            profile: packed_record(identity, &closed.fresh)?,
+            senders: Vec::new(),
+        })
+    }
+}
+
+fn packed_base(identity: &str, base: &Base) -> Result<Option<Vec<u8>>, HistoryError> {
+    match base {
+        Base::Read(Some(base)) => packed_record(identity, base).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn packed_record(identity: &str, record: &EncodedRecord) -> Result<Vec<u8>, HistoryError> {
+    let fault = crate::accumulator::fault(identity);
+    let bytes = postcard::to_allocvec(record).map_err(|e| fault(e.to_string()))?;
+    record::pack(&bytes).map_err(fault)
 }

@@ -76,6 +76,7 @@ impl Writer {
                 let closed = Waiting {
                     fresh: closed.fresh.clone(),
                     base: Base::Unread,
+                    is_kept: false,
                 };
                 self.wait(mine, *window, closed);
             }

@@ -4,7 +4,7 @@ use plumb_trace::Layer;
 use rusqlite::{Connection, params};
 
 use super::flush::OpenRow;
-use super::{Accumulator, NAMES_MAX, Notice, Writer};
+use super::{Accumulator, Base, NAMES_MAX, Notice, Waiting, Writer};
 use crate::checksum::RowSum;
 use crate::database::{Database, set_aside};
 use crate::error::HistoryError;
@@ -105,6 +105,48 @@ pub(crate) fn read_open(database: &Database) -> rusqlite::Result<Vec<StoredOpen>
     Ok(list)
 }
 
+/// Begin of the tier of a row that keeps a closed window of `recent.db`; the number of the window follows it. Readers, and programs before
+/// this one, leave out rows of tiers that they do not know.
+const WAITING: &str = "waiting ";
+
+/// The closed windows of `recent.db` that a file keeps.
+fn read_waiting(database: &Database) -> rusqlite::Result<Vec<((Window, u32), Waiting)>> {
+    let sum = database.sum_column("open");
+    let sql = format!("SELECT {OPEN_COLUMNS}, {sum} FROM open WHERE tier GLOB '{WAITING}*'");
+    let mut statement = database.connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (series, number): (u32, i64) = (row.get(1)?, row.get(2)?);
+        let window = Window {
+            tier: Tier::FiveMinutes,
+            number: number.max(0),
+        };
+        let base: Option<Vec<u8>> = row.get(3)?;
+        let (fresh, senders): (Vec<u8>, Vec<u8>) = (row.get(4)?, row.get(5)?);
+        let sum = open_sum((window, series), base.as_deref(), &fresh, &senders);
+        if !database.accepts(window, row.get(6)?, sum) {
+            continue;
+        }
+        if let Some(fresh) = unpacked_record(&fresh) {
+            let base = base.and_then(|packed| unpacked_record(&packed));
+            let closed = Waiting {
+                fresh,
+                base: Base::Read(base.map(Box::new)),
+                is_kept: true,
+            };
+            list.push(((window, series), closed));
+        }
+    }
+    Ok(list)
+}
+
+/// `None` for a damaged record.
+fn unpacked_record(packed: &[u8]) -> Option<EncodedRecord> {
+    let bytes = record::unpack(packed, BASE_BYTES_MAX).ok()?;
+    postcard::from_bytes(&bytes).ok()
+}
+
 /// Numbers and windows of the open windows of a file. Their I/O, which can take megabytes, are not read.
 pub(crate) fn read_open_windows(connection: &Connection) -> rusqlite::Result<Vec<(u32, Window)>> {
     let mut statement = connection.prepare("SELECT tier, series, number FROM open")?;
@@ -174,10 +216,7 @@ fn open_of_row(
             is_damaged: true,
         }));
     }
-    let base = packed.and_then(|packed| {
-        let bytes = record::unpack(&packed, BASE_BYTES_MAX).ok()?;
-        postcard::from_bytes(&bytes).ok()
-    });
+    let base = packed.and_then(|packed| unpacked_record(&packed));
     Ok(Some(StoredOpen {
         window,
         number,
@@ -227,6 +266,14 @@ impl Writer {
         let rows = read_open(&self.history)
             .map_err(|source| self.history.failed("read the open windows", source))?;
         self.take_series(&series, Part::History);
+        let waiting = read_waiting(&self.history)
+            .map_err(|source| self.history.failed("read the closed windows", source))?;
+        for (key, closed) in waiting {
+            self.kept.insert(key);
+            if self.series.contains_key(&key.1) {
+                self.waiting.insert(key, closed);
+            }
+        }
         for row in rows {
             let restored = record::decode_senders(&row.senders).and_then(|senders| {
                 Accumulator::restored(row.window, row.base, row.profile, senders)
@@ -273,6 +320,43 @@ impl Writer {
         Ok(rows)
     }
 
+    /// The closed windows of `recent.db` that wait, because it could not be written, and that `history.db` lacks. Without them a kill would
+    /// lose their 5 minutes, which `history.db` no longer has as open windows.
+    pub(super) fn waiting_rows(&self) -> Result<Vec<OpenRow>, HistoryError> {
+        let mut rows = Vec::new();
+        for (key, closed) in &self.waiting {
+            let is_recent = Part::of_tier(key.0.tier) == Part::Recent;
+            if is_recent
+                && !closed.is_kept
+                && closed.base != Base::Unread
+                && let Some(series) = self.series.get(&key.1)
+            {
+                rows.push(OpenRow::of_waiting(*key, &series.identity, closed)?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Writes closed windows that wait, and removes those that no longer do.
+    pub(super) fn write_waiting(
+        &self,
+        connection: &Connection,
+        rows: &[OpenRow],
+    ) -> rusqlite::Result<()> {
+        let tier = |window: Window| format!("{WAITING}{}", window.number);
+        let gone = self
+            .kept
+            .iter()
+            .filter(|key| !self.waiting.contains_key(key));
+        for (window, number) in gone {
+            connection
+                .prepare_cached("DELETE FROM open WHERE tier = ? AND series = ?")?
+                .execute(params![tier(*window), number])?;
+        }
+        rows.iter()
+            .try_for_each(|row| write_row(connection, &tier(row.window), row))
+    }
+
     /// Writes changed open windows, and removes those that closed.
     pub(super) fn write_open(
         &self,
@@ -288,20 +372,24 @@ impl Writer {
                 }
             }
         }
-        let sql = "INSERT OR REPLACE INTO open VALUES (?, ?, ?, ?, ?, ?, ?)";
-        for row in rows {
-            connection.prepare_cached(sql)?.execute(params![
-                row.window.tier.word(),
-                row.number,
-                row.window.number,
-                row.base,
-                row.profile,
-                row.senders,
-                row.sum()
-            ])?;
-        }
-        Ok(())
+        rows.iter()
+            .try_for_each(|row| write_row(connection, row.window.tier.word(), row))
     }
+}
+
+fn write_row(connection: &Connection, tier: &str, row: &OpenRow) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO open VALUES (?, ?, ?, ?, ?, ?, ?)")?
+        .execute(params![
+            tier,
+            row.number,
+            row.window.number,
+            row.base,
+            row.profile,
+            row.senders,
+            row.sum()
+        ])
+        .map(|_| ())
 }
 
 /// Whether two files mean the same devices by the same numbers.

@@ -7,6 +7,7 @@ mod clock;
 mod copies;
 mod crash;
 mod damage;
+mod faults;
 mod findings;
 mod full;
 mod host;
