@@ -14,4 +14,5 @@ mod host;
 mod numbers;
 mod roll_up;
 mod support;
+mod upgrade;
 // end
