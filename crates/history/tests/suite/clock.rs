@@ -1,10 +1,18 @@
 //! A clock that goes back or sleeps, and devices that change their names.
 
-use plumb_history::{DeviceIncrement, HistoryError, Reader, Settings, Span, Writer};
+use std::collections::BTreeMap;
+
+use plumb_history::{DeviceIncrement, HistoryError, Reader, Settings, Span, Tier, Writer};
+use plumb_profile::{Profile, Table};
+use plumb_testkit::faulty_vfs::FaultyVfs;
 use plumb_testkit::temp_dir;
+use plumb_trace::Layer;
+use proptest::prelude::*;
 use rusqlite::Connection;
 
-use crate::support::{BEGIN, DAY, EVER, HOUR, IDENTITY, Load, MINUTE, add, exact, feed, ios, read};
+use crate::support::{
+    BEGIN, DAY, EVER, HOUR, IDENTITY, Load, MINUTE, SECOND, add, exact, feed, ios, is_sound, read,
+};
 
 #[test]
 fn a_clock_that_goes_back_counts_nothing_twice() {
@@ -32,7 +40,7 @@ fn a_clock_that_goes_back_counts_nothing_twice() {
             whole.ios(),
             "{back}"
         );
-        for tier in plumb_history::Tier::ALL {
+        for tier in Tier::ALL {
             let reader = Reader::open(room.path(), &exact()).expect("a store");
             let rows = reader.glance(tier, EVER, None).expect("rows");
             let sum: u64 = rows.iter().map(|row| row.glance.ios).sum();
@@ -195,4 +203,111 @@ fn a_saved_profile_goes_to_the_windows_that_contain_it() {
     }
     writer.checkpoint(BEGIN + 2 * DAY).expect("a checkpoint");
     assert_eq!(ios(room.path()), whole.ios() + next.whole().ios());
+}
+
+/// Something that happens to a writer and its clock.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// Some I/O in the ten seconds before the present time.
+    Add(u64),
+    /// The clock goes on, is set forward, or is set back.
+    Clock(i64),
+    Checkpoint,
+    /// The writer ends without a checkpoint, and another one begins.
+    Kill,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let steps = prop_oneof![
+        4 => Just(10 * SECOND),
+        2 => 0..10 * MINUTE,
+        2 => -10 * MINUTE..0,
+        2 => prop::sample::select(vec![-HOUR, HOUR, -DAY, DAY, 1 - 5 * MINUTE, 5 * MINUTE - 1]),
+        1 => -40 * DAY..40 * DAY,
+    ];
+    let event = prop_oneof![
+        6 => (1..20u64).prop_map(Event::Add),
+        5 => steps.prop_map(Event::Clock),
+        3 => Just(Event::Checkpoint),
+        1 => Just(Event::Kill),
+    ];
+    prop::collection::vec(event, 1..40)
+}
+
+/// I/O of windows by tier and number.
+type Model = BTreeMap<(Tier, i64), u64>;
+
+/// The width of a window of each tier.
+const WIDTHS: [(Tier, i64); 3] = [
+    (Tier::FiveMinutes, 5 * MINUTE),
+    (Tier::Hour, HOUR),
+    (Tier::Day, DAY),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Each I/O is in one window of each tier, that of its time, for any steps of the clock; a kill loses those since the last checkpoint.
+    #[test]
+    fn any_clock_counts_each_io_once(events in events()) {
+        let room = temp_dir("any-clock");
+        // Its syncs do nothing, which saves time.
+        let vfs = FaultyVfs::register(&room.path().display().to_string());
+        let settings = || {
+            let mut settings = Settings { vfs: Some(vfs.name()), ..exact() };
+            // A clock that is years ahead deletes no window here.
+            settings.tiers.iter_mut().for_each(|tier| tier.keep_ns = i64::MAX);
+            settings
+        };
+        let open = || Writer::open(room.path(), settings()).expect("a store");
+        let mut writer = open();
+        let (mut taken, mut stored) = (Model::new(), Model::new());
+        let mut now_ns = BEGIN;
+        for event in events {
+            match event {
+                Event::Add(ios) => {
+                    let mut profile = Profile::new("sda", Layer::Request, Table::default());
+                    let row = plumb_profile::table::Row { ios, ..Default::default() };
+                    profile.add_residue(plumb_trace::Op::Read, 512, 4096, false, &row);
+                    let span = Span { from_ns: now_ns - 10 * SECOND, to_ns: now_ns };
+                    add(&mut writer, span, &profile);
+                    for (tier, width) in WIDTHS {
+                        *taken.entry((tier, span.from_ns.max(0) / width)).or_default() += ios;
+                    }
+                }
+                Event::Clock(step) => now_ns += step,
+                Event::Checkpoint => {
+                    writer.checkpoint(now_ns).expect("a checkpoint");
+                    stored.clone_from(&taken);
+                }
+                Event::Kill => {
+                    drop(writer);
+                    writer = open();
+                    taken.clone_from(&stored);
+                }
+            }
+        }
+        let now = || -> u64 {
+            let of_fine = taken.iter().filter(|((tier, _), _)| *tier == Tier::FiveMinutes);
+            of_fine.map(|(_, ios)| ios).sum()
+        };
+        writer.checkpoint(now_ns).expect("a checkpoint");
+        prop_assert_eq!(ios(room.path()), now());
+        writer.checkpoint(BEGIN + 40_000 * DAY).expect("a checkpoint");
+        drop(writer);
+        prop_assert_eq!(ios(room.path()), now());
+        let reader = Reader::open(room.path(), &settings()).expect("a store");
+        let mut found = Model::new();
+        for (tier, width) in WIDTHS {
+            for row in reader.glance(tier, EVER, None).expect("sound files") {
+                let span = row.window.span();
+                prop_assert_eq!(span.from_ns, row.window.number * width);
+                prop_assert_eq!(span.to_ns - span.from_ns, width);
+                let before = found.insert((tier, row.window.number), row.glance.ios);
+                prop_assert_eq!(before, None, "two rows of one window");
+            }
+        }
+        prop_assert_eq!(found, taken);
+        prop_assert!(is_sound(room.path()));
+    }
 }
