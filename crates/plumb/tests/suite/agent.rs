@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,6 +20,7 @@ use crate::common::schema::Schema;
 use crate::common::{Folder, Ran, copy_program, plumb};
 use crate::fleet_windows;
 
+mod durability;
 mod flood;
 mod metrics;
 mod recording;
@@ -201,6 +203,18 @@ impl Service {
 
     fn said(&self) -> String {
         fs::read_to_string(&self.messages).expect("messages")
+    }
+
+    /// The address at which it answers.
+    fn address(&self) -> SocketAddr {
+        let said = self.said();
+        let address = said.lines().find_map(|line| {
+            line.split_once("metrics at http://")?
+                .1
+                .strip_suffix("/metrics")
+        });
+        let address = address.unwrap_or_else(|| panic!("no address in {said}"));
+        address.parse().expect("an address")
     }
 
     fn says(&self, words: &str) {

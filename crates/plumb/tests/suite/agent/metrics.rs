@@ -1,7 +1,7 @@
 //! The metrics of an agent, against reads of a known number and place.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 
 use super::*;
 use crate::common::exposition::{self, Samples};
@@ -24,17 +24,8 @@ impl Metered {
         let disk = LoopDevice::attach_hidden(&image, &[]);
         let file = configured(&folder, "listen = \"127.0.0.1:0\"\njudge_every = \"2s\"\n");
         let service = Service::ready(&folder, &file);
-        let said = service.said();
-        let address = said
-            .lines()
-            .find_map(|line| {
-                line.split_once("metrics at http://")?
-                    .1
-                    .strip_suffix("/metrics")
-            })
-            .unwrap_or_else(|| panic!("no address in {said}"));
         Metered {
-            address: address.parse().expect("an address"),
+            address: service.address(),
             folder,
             disk,
             service,
@@ -100,15 +91,24 @@ fn answer(address: SocketAddr, request: &str) -> (String, String) {
 }
 
 /// A file system in memory, which is unmounted in any case.
-struct Mounted(PathBuf);
+pub(super) struct Mounted(PathBuf);
 
 impl Mounted {
-    fn mount(at: PathBuf) -> Mounted {
+    /// Makes the folder, and mounts a file system of some MiB there.
+    pub(super) fn mount(at: PathBuf, mib: u32) -> Mounted {
         fs::create_dir(&at).expect("room");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=16m,mode=0700", "plumb-agent"]);
-        run(mount.arg(&at));
+        mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m,mode=0700")]);
+        run(mount.arg("plumb-agent").arg(&at));
         Mounted(at)
+    }
+
+    /// Writes a file that takes all the room, and returns its path.
+    pub(super) fn fill(&self) -> PathBuf {
+        let filler = self.0.join("filler");
+        let mut file = fs::File::create(&filler).expect("a file");
+        while file.write_all(&[1; 4096]).is_ok() {}
+        filler
     }
 }
 
@@ -124,11 +124,8 @@ fn an_agent_without_room_counts() {
     require!(Bpf, Loop, Root);
     let folder = Folder::new("agent-full");
     let store = folder.path("store");
-    let mounted = Mounted::mount(store.clone());
-    let filler = store.join("filler");
-    let mut file = fs::File::create(&filler).expect("a file");
-    while file.write_all(&[1; 4096]).is_ok() {}
-    drop(file);
+    let mounted = Mounted::mount(store.clone(), 16);
+    let filler = mounted.fill();
     let metered = Metered::begin_in(folder);
     let (head, body) = metered.get("/healthz", "");
     assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
