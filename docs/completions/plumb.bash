@@ -2027,13 +2027,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__watch)
-            opts="-h -V --from --speed --interval --count --grid --layer --op --pid --comm --cgroup --app --sync --plain --json --save --fail-on --color --help --version"
+            opts="-h -V --from --state-dir --speed --interval --count --grid --layer --op --pid --comm --cgroup --app --sync --plain --json --save --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

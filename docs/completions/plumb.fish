@@ -175,8 +175,9 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l from -d 'Play a recording (any trace that `plumb analyze` reads) instead of watching this host; on a terminal in its own time' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l speed -d 'Play a recording N times as fast as it was recorded: 0.01 to 1000000' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l from -d 'Play a recording (any trace that `plumb analyze` reads) instead of watching this host, on a terminal in its own time; or the windows of a history (history:DEVICE@FROM..TO), on a terminal one a second; a longer --interval joins windows' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l speed -d 'Play a recording N times as fast as it was recorded, or N windows of a history a second: 0.01 to 1000000' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'Interval length' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'Stop after N intervals (default: until Ctrl-C)' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r

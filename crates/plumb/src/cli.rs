@@ -47,7 +47,7 @@ pub use probe::Probe;
 pub use record::Record;
 pub use replay::Replay;
 pub use serve::Serve;
-pub use watch::{LayerChoice, Watch};
+pub use watch::{INTERVAL_MIN, LayerChoice, Watch};
 
 /// Finds I/O that does not fit the storage below it, and measures the cost.
 #[derive(Debug, Parser)]

@@ -1,4 +1,4 @@
-//! `plumb watch`: the I/O of this host's disks, or of a recording, interval by interval.
+//! `plumb watch`: the I/O of this host's disks, of a recording or of a history, interval by interval.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -19,9 +19,11 @@ use plumb_report::text::{self, Apart, IntervalSender, SeenAgain, WatchInterval};
 use self::app::App;
 use self::feed::{FedInterval, Feed};
 use self::recorded::Recorded;
+use self::stored::Stored;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::history::span::{self, DeviceSpan};
 use crate::signals::stop_flag;
 use crate::{output, privilege, typed};
 
@@ -32,6 +34,7 @@ mod named;
 mod notes;
 mod recorded;
 mod screen;
+mod stored;
 mod terminal;
 mod whole;
 
@@ -55,12 +58,15 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         command: args
             .from
             .as_ref()
-            .map(|path| Command::new("plumb analyze").path(path)),
+            .map(|path| analyzing(path, args.state_dir.as_deref())),
         ..Questions::default()
     };
     let ended = stop_flag()?;
     let (mut feed, mut whole) = match &args.from {
-        Some(path) => open_recording(args, path, &questions)?,
+        Some(path) => match DeviceSpan::of_path(path) {
+            Some(span) => open_history(args, path, &span?)?,
+            None => open_recording(args, path, &questions)?,
+        },
         None => attach(args, &questions)?,
     };
     let began = Instant::now();
@@ -100,11 +106,45 @@ fn attach(args: &Watch, questions: &Questions) -> Result<(Feed, Whole), Failure>
     Ok((Feed::live(block), whole))
 }
 
+/// The command that analyzes the same I/O.
+fn analyzing(path: &Path, state_dir: Option<&Path>) -> Command {
+    let command = Command::new("plumb analyze").path(path);
+    match state_dir {
+        Some(folder) => command.option("--state-dir", folder),
+        None => command,
+    }
+}
+
+fn open_history(args: &Watch, path: &Path, span: &DeviceSpan) -> Result<(Feed, Whole), Failure> {
+    let is_part =
+        !args.op.is_empty() || args.pid.is_some() || args.comm.is_some() || args.cgroup.is_some();
+    if is_part || !args.devices.is_empty() {
+        return Err(Failure::usage(format!(
+            "{} names the device, and the history has all of its I/O together: found another DEVICE, --op, --pid or --comm",
+            path.display()
+        ))
+        .with_help("`plumb history senders` lists the processes of a time"));
+    }
+    let state_dir = span::folder(args.state_dir.as_deref())?;
+    let stored = Stored::open(span, &state_dir)?;
+    let files = ["history.db", "recent.db"].map(|file| state_dir.join(file));
+    privilege::drop_to(&files, args.save.as_slice())?;
+    let whole = Whole::of_history(path, &stored);
+    Ok((Feed::Stored(Box::new(stored)), whole))
+}
+
 fn open_recording(
     args: &Watch,
     path: &Path,
     questions: &Questions,
 ) -> Result<(Feed, Whole), Failure> {
+    if args.json {
+        return Err(Failure::usage(format!(
+            "--json: found the recording {}, expected this host or history:DEVICE@FROM..TO",
+            path.display()
+        ))
+        .with_help("`plumb analyze --json` reads recordings"));
+    }
     let filter = filter(args);
     let settings = questions.settings();
     let disks = args.devices.clone();
@@ -158,8 +198,11 @@ fn print_intervals(
         }
         let is_last = ended.load(Ordering::Relaxed) || args.count == Some(number);
         let fed = feed.next(args.interval, whole, is_last)?;
-        let told =
-            (fed.is_last || !args.json).then(|| whole.summary(args, questions, began.elapsed()));
+        let span = match feed.is_live() {
+            true => began.elapsed(),
+            false => Duration::from_secs_f64(whole.seconds),
+        };
+        let told = (fed.is_last || !args.json).then(|| whole.summary(args, questions, span));
         let is_read = show(args, &fed, whole, (questions, told.as_ref()))?;
         if fed.is_last || !is_read {
             break;
@@ -248,7 +291,8 @@ fn show(
         .iter()
         .map(|process| sender(process, &reading.seen_again, &grid))
         .collect();
-    let notes: Vec<String> = notes(reading, &whole.filter);
+    let mut notes: Vec<String> = notes(reading, &whole.filter);
+    notes.extend(fed.notes.iter().cloned());
     let seen_again: Vec<SeenAgain<'_>> = reading
         .seen_again
         .iter()
@@ -260,6 +304,7 @@ fn show(
     let heading = format!("{}, {seconds:.1} s", fed.time);
     let interval = WatchInterval {
         heading,
+        until: fed.position.as_ref().map(|_| fed.time.as_str()),
         verdict: told.map(|whole| &whole.verdict),
         devices: &devices,
         senders: &senders,
@@ -323,9 +368,12 @@ pub(crate) fn sender<'a>(
     }
 }
 
-/// I/O of a process that start off a grid; `None` for a grid that alignments do not judge.
+/// I/O of a process that start off a grid; `None` for a grid that alignments do not judge, and for I/O of a history, which has no
+/// alignments of a process.
 pub(crate) fn misaligned(process: &Process, grid: &Grid) -> Option<u64> {
-    alignment_power(grid).map(|power| process.misaligned(power))
+    let is_known = process.bytes == 0 || process.by_alignment.iter().any(|ios| *ios > 0);
+    let power = alignment_power(grid).filter(|_| is_known);
+    power.map(|power| process.misaligned(power))
 }
 
 /// The power of two of a grid in sectors. Starts are counted by the power of two that divides them, which judges grids of

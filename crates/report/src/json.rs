@@ -181,6 +181,7 @@ pub fn analyze(
 #[derive(Serialize)]
 struct WatchResult<'a> {
     seconds: f64,
+    until: Option<&'a str>,
     profiles: &'a [Analysis],
     processes: &'a [IntervalSender<'a>],
     apart: &'a [Apart<'a>],
@@ -211,7 +212,7 @@ pub struct WholeTime {
     pub app: Option<App>,
 }
 
-/// A line of `plumb watch --json`: an interval of this length that ends at the time of the run; the last one with the
+/// A line of `plumb watch --json`: an interval of this length that ends at the time of the run, or at its own; the last one with the
 /// whole time.
 ///
 /// # Errors
@@ -229,6 +230,7 @@ pub fn watch(
         filter,
         notes,
         app,
+        until,
         ..
     } = *interval;
     plumb_quoting::json::line(&Document {
@@ -239,6 +241,7 @@ pub fn watch(
         findings: whole.map_or_else(Vec::new, |whole| findings(&whole.diagnosis.findings)),
         result: WatchResult {
             seconds,
+            until,
             profiles,
             processes,
             apart,

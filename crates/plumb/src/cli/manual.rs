@@ -57,7 +57,9 @@ pub const FILES: [(&str, &str, &[&str]); 5] = [
     (
         "/var/lib/plumb-agent",
         "the history of the disks",
-        &["", "agent", "history", "serve", "analyze", "compare"],
+        &[
+            "", "agent", "history", "serve", "analyze", "compare", "watch",
+        ],
     ),
 ];
 
@@ -444,6 +446,10 @@ const MANUALS: &[Manual] = &[
             (
                 "sudo plumb watch --app",
                 "Compare the bytes that applications ask for with those at the disks",
+            ),
+            (
+                "sudo plumb watch --from history:sda@2d",
+                "Step through the windows of the history",
             ),
         ],
         usual: &[

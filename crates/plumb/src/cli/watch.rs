@@ -31,10 +31,14 @@ pub struct Watch {
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
 
-    /// Play a recording (any trace that `plumb analyze` reads) instead of watching this host; on a terminal in its own time
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["app", "sync", "cgroup", "layer", "json"])]
+    /// Play a recording (any trace that `plumb analyze` reads) instead of watching this host, on a terminal in its own time; or the windows
+    /// of a history (history:DEVICE@FROM..TO), on a terminal one a second; a longer --interval joins windows
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["app", "sync", "cgroup", "layer"])]
     pub from: Option<PathBuf>,
-    /// Play a recording N times as fast as it was recorded: 0.01 to 1000000
+    /// Folder of the history for history:DEVICE@SPAN (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)
+    #[arg(long, value_name = "DIR", requires = "from")]
+    pub state_dir: Option<PathBuf>,
+    /// Play a recording N times as fast as it was recorded, or N windows of a history a second: 0.01 to 1000000
     #[arg(long, value_name = "N", default_value = "1", requires = "from", value_parser = speed)]
     pub speed: f64,
     /// Interval length

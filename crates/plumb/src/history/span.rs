@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use plumb_history::{Reader, SeriesFacts, Settings, Span};
+use plumb_history::{Reader, SeriesFacts, Settings, Span, SpanProfile};
 use plumb_profile::codec::Saved;
 
 use super::now_ns;
@@ -222,22 +222,21 @@ pub fn add_series(
         series.name(),
         state_dir.display()
     ));
-    if found.damaged > 0 {
-        saved.notes.insert(format!(
-            "{} damaged records of {} are left out",
-            found.damaged,
-            series.name()
-        ));
-    }
-    if found.untabled_ios > 0 {
-        saved.notes.insert(format!(
-            "{} I/O of {} are of quiet windows, which have totals and no places",
-            plumb_geometry::group_digits(found.untabled_ios),
-            series.name()
-        ));
-    }
+    saved.notes.extend(notes_of(series, &found));
     saved.profiles.add(&found.profile);
     Ok(found.damaged > 0)
+}
+
+/// Sentences about the I/O of a span that a reader must know.
+pub fn notes_of(series: &SeriesFacts, found: &SpanProfile) -> Vec<String> {
+    let name = series.name();
+    let damaged = (found.damaged > 0)
+        .then(|| format!("{} damaged records of {name} are left out", found.damaged));
+    let untabled = (found.untabled_ios > 0).then(|| {
+        let ios = plumb_geometry::group_digits(found.untabled_ios);
+        format!("{ios} I/O of {name} are of quiet windows, which have totals and no places")
+    });
+    damaged.into_iter().chain(untabled).collect()
 }
 
 /// Reads all spans among the inputs of a command, before it gives up the right to open the history; the other inputs are files.

@@ -23,8 +23,9 @@ use crate::output;
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Lengths of an interval that the keys + and - step through, in ms.
-const INTERVALS_MS: [u64; 12] = [
+const INTERVALS_MS: [u64; 13] = [
     100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 3_600_000,
+    86_400_000,
 ];
 
 /// Shows the view until it is quit, a signal comes, or the intervals are over.
@@ -39,7 +40,13 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let colored = output::color(args.color) == Color::Always;
     let ascii = output::is_ascii_only(|name| std::env::var(name).ok());
-    let mut screen = Screen::new(watched(args, whole), &args.grids(), colored, ascii);
+    let interval = args.interval.max(feed.shortest());
+    let mut screen = Screen::new(
+        watched(args, whole, interval),
+        &args.grids(),
+        colored,
+        ascii,
+    );
     let mut terminal = take_terminal().map_err(|error| {
         // Some of it may have been done.
         let _ = give_back_terminal();
@@ -50,7 +57,7 @@ pub(super) fn run(
         feed,
         whole,
         ended,
-        interval: args.interval,
+        interval,
         number: 1,
         next: Instant::now(),
         is_over: false,
@@ -75,13 +82,13 @@ fn give_back_terminal() -> std::io::Result<()> {
     ratatui::try_restore().and(mouse)
 }
 
-fn watched(args: &Watch, whole: &Whole) -> WatchSubject {
+fn watched(args: &Watch, whole: &Whole, interval: Duration) -> WatchSubject {
     let name = |device: &String| device.strip_prefix("/dev/").unwrap_or(device).to_owned();
     WatchSubject {
         disks: args.devices.iter().map(name).collect(),
         how: whole.how.clone(),
         filter: whole.filter.text(),
-        interval_s: args.interval.as_secs_f64(),
+        interval_s: interval.as_secs_f64(),
     }
 }
 
@@ -161,12 +168,14 @@ impl Playing<'_> {
     fn pace(&self) -> Duration {
         match self.feed.is_live() {
             true => self.interval,
-            false => self.interval.div_f64(self.args.speed),
+            false => self.feed.pace(self.interval).div_f64(self.args.speed),
         }
     }
 
     fn change_interval(&mut self, is_longer: bool) -> String {
-        let mut steps = INTERVALS_MS.map(Duration::from_millis).into_iter();
+        let shortest = self.feed.shortest();
+        let steps = INTERVALS_MS.map(Duration::from_millis).into_iter();
+        let mut steps = steps.filter(|step| *step >= shortest);
         let found = match is_longer {
             true => steps.find(|step| *step > self.interval),
             false => steps.rfind(|step| *step < self.interval),
@@ -185,6 +194,7 @@ impl Playing<'_> {
 
     fn shown(&self, fed: FedInterval) -> ShownInterval {
         let mut notes = notes(&fed.reading, &self.whole.filter);
+        notes.extend(fed.notes);
         if let Some(filter) = self.whole.filter.text() {
             notes.insert(0, format!("filtered: only {filter}"));
         }

@@ -15,6 +15,7 @@ use plumb_trace::Layer;
 use super::app::App;
 use super::notes::notes;
 use super::recorded::Recorded;
+use super::stored::Stored;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ use crate::output;
 /// The observations since the beginning.
 pub(crate) struct Whole {
     pub(crate) saved: Saved,
-    /// This host, or the file of a recording.
+    /// This host, the file of a recording, or a time of a history.
     title: String,
     /// Layers, and how they are watched.
     pub(super) how: String,
@@ -54,6 +55,11 @@ impl Whole {
     pub(super) fn of_recording(path: &Path, recorded: &Recorded, filter: &Filter) -> Whole {
         let how = format!("recording in the format {}", recorded.format());
         Whole::begin(path.display().to_string(), how, filter)
+    }
+
+    /// The observations of a time of a history.
+    pub(super) fn of_history(span: &Path, stored: &Stored) -> Whole {
+        Whole::begin(span.display().to_string(), stored.how(), &Filter::default())
     }
 
     fn begin(title: String, how: String, filter: &Filter) -> Whole {

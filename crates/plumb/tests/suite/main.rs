@@ -70,6 +70,7 @@ mod targets_refused;
 mod watch;
 mod watch_app;
 mod watch_fio;
+mod watch_history;
 mod watch_postgres;
 mod watch_recording;
 mod watch_terminal;

@@ -5,49 +5,19 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use plumb_history::{
-    DeviceIncrement, FindingKey, FindingStep, Sender, Senders, Settings, Span, Writer,
-};
-use plumb_profile::histogram::log_linear_index;
-use plumb_profile::table::Row;
-use plumb_profile::top::ProcessShare;
-use plumb_profile::{Profile, Table};
+use plumb_history::{DeviceIncrement, FindingKey, FindingStep, Settings, Span, Writer};
+use plumb_profile::Profile;
 use plumb_testkit::wait;
-use plumb_trace::{Layer, Op};
+use plumb_trace::Op;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::common::schema::Schema;
+use crate::common::store::{BEGIN, DAY, HOUR, IDENTITY, SECOND, WINDOW, add_ios, empty, store};
 use crate::common::{Folder, Ran, command, plumb};
 
-const SECOND: i64 = 1_000_000_000;
-const WINDOW: i64 = 300 * SECOND;
-const HOUR: i64 = 3600 * SECOND;
-const DAY: i64 = 24 * HOUR;
-/// 2026-11-01, a begin of a day.
-const BEGIN: i64 = 1_793_491_200 * SECOND;
-const IDENTITY: &str = "wwn-0x5000c500a1b2c3d4";
 /// Windows of 5 minutes with I/O.
 const WINDOWS: i64 = 30;
-
-/// A number of I/O of one kind, in a profile.
-fn add_ios(profile: &mut Profile, op: Op, ios: u64, (residue, len): (u64, u64), ns: u64) {
-    let row = Row {
-        ios,
-        timed: ios,
-        ns_sum: u128::from(ns * ios),
-        ns_squared_sum: u128::from(ns) * u128::from(ns * ios),
-        regions: 1,
-    };
-    profile.add_residue(op, residue, len, false, &row);
-    let latencies = &mut profile.ops[op as usize].device_ns;
-    latencies.add(log_linear_index(ns), ios);
-}
-
-fn empty(name: &str) -> Profile {
-    let table = Table::new(1 << 20).expect("a modulus");
-    Profile::new(name, Layer::Request, table)
-}
 
 /// 71 reads of 4 KiB a sector past a page that take 100 µs, and 13 writes of 64 KiB that take 3 ms.
 fn ios_of_window(name: &str) -> Profile {
@@ -55,33 +25,6 @@ fn ios_of_window(name: &str) -> Profile {
     add_ios(&mut profile, Op::Read, 71, (512, 4096), 100_000);
     add_ios(&mut profile, Op::Write, 13, (0, 65_536), 3_000_000);
     profile
-}
-
-fn sender(command: &str, ios: u64) -> Senders {
-    let mut senders = Senders::default();
-    let of = Sender {
-        command: command.to_owned(),
-        cgroup: "/system.slice/postgresql.service".to_owned(),
-    };
-    let bytes = ios * 4096;
-    senders.add(of, ProcessShare { ios, bytes });
-    senders
-}
-
-/// Adds the profile of a window that begins at a time.
-fn store(writer: &mut Writer, identity: &str, at_ns: i64, profile: &Profile) {
-    let span = Span {
-        from_ns: at_ns,
-        to_ns: at_ns + WINDOW,
-    };
-    let increment = DeviceIncrement {
-        identity,
-        name: &profile.device,
-        profile,
-        senders: Some(&sender("postgres", 71)),
-    };
-    writer.add(span, &increment).expect("an increment");
-    writer.checkpoint(span.to_ns).expect("a checkpoint");
 }
 
 /// A finding of `plumb analyze`, about the device sda.

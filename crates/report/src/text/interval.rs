@@ -79,6 +79,8 @@ pub struct SeenAgain<'a> {
 pub struct WatchInterval<'a> {
     /// When, and how long.
     pub heading: String,
+    /// End of an interval that is not live; `None` if it ends now.
+    pub until: Option<&'a str>,
     /// The verdict on the time so far.
     pub verdict: Option<&'a Verdict>,
     /// Devices that received I/O.
@@ -206,13 +208,18 @@ fn senders(page: &mut Page, senders: &[IntervalSender<'_>]) {
             || "unknown".to_owned(),
             |off| percent(off as f64 / (*ios).max(1) as f64),
         );
+        // A history has no numbers of processes.
+        let known = |words: String| match (*pid, *threads) {
+            (0, 0) => "-".to_owned(),
+            _ => words,
+        };
         let cells = [
-            pid.to_string(),
+            known(pid.to_string()),
             format!("  {device:<10}"),
             count(*ios),
             bytes(*moved),
             misaligned,
-            count(*threads),
+            known(count(*threads)),
         ];
         page.row(&format!("  {comm:<16}"), &SENDER_COLUMNS, &cells);
         if let Some(more) = more_of(sender) {
@@ -285,6 +292,7 @@ mod tests {
         let interval = WatchInterval {
             verdict: None,
             heading: "noon, 1.0 s".to_owned(),
+            until: None,
             devices: &[],
             senders: &senders,
             apart: &[],

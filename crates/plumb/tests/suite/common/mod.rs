@@ -10,6 +10,7 @@ pub mod picture;
 pub mod probed;
 pub mod recording;
 pub mod schema;
+pub mod store;
 pub mod terminal;
 
 use std::ffi::OsStr;
