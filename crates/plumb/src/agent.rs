@@ -1,7 +1,7 @@
 //! `plumb agent`: counts the I/O of all disks all the time, and stores them in a history.
 //!
-//! Flow: the programs in the kernel count; every 10 s the counts are read and added to the open windows in memory; every 60 s these are
-//! stored; every 5 min the I/O since the last time are judged, and changes of findings are reported. A new survey of the layout is judged as soon as
+//! Flow: the programs in the kernel count; every 10 s the counts are read and added to the open windows in memory, and to the windows of the last hour;
+//! every 60 s the open windows are stored; every 5 min the I/O since the last time are judged, and changes of findings are reported. A new survey of the layout is judged as soon as
 //! it is there. A full or read-only file system is
 //! reported once and tried again each time, also at the start; the I/O stay in memory until then.
 
@@ -41,7 +41,9 @@ pub mod identity;
 pub mod judge;
 mod log;
 mod notify;
+mod packed;
 mod publish;
+pub mod recent;
 mod recording;
 pub mod survey;
 
@@ -51,6 +53,7 @@ use judge::{Change, Judge};
 use log::ChangeLog;
 use notify::Notifier;
 use publish::Board;
+use recent::RecentWindows;
 use recording::Recordings;
 pub use recording::helper::{ARGUMENT as RECORDING_HELPER, serve as serve_recordings};
 use survey::SurveyFile;
@@ -107,9 +110,11 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         config.state_dir.display()
     ));
     let board = Board::new(config.interval);
+    let recent = Arc::new(RecentWindows::new(config.interval));
     let api = Arc::new(Api {
         state_dir: config.state_dir.clone(),
         survey: Some(config.survey.clone()),
+        recent: Some(Arc::clone(&recent)),
     });
     let _server = listener.and_then(|listener| board.serve(listener, api));
     let earlier = writer
@@ -121,6 +126,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         fault: None,
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
+        recent,
         log: ChangeLog::open(),
         recordings,
         notifier: Notifier::start(&config.receivers, crate::this_run::host()),
@@ -141,7 +147,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     let mut names = DeviceNames::of_present();
     let mut is_over = false;
     while !is_over {
-        let next = Instant::now() + config.interval;
+        let next = Instant::now() + until_reading(now_ns(), config.interval);
         let next = end.map_or(next, |end| next.min(end));
         wait_until(next, &ended, || block.keep_up());
         is_over = ended.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end);
@@ -179,6 +185,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
                 .change(config.export.as_ref(), &config.history);
             agent.recordings.change(&config.recording);
             agent.board.set_interval(config.interval);
+            agent.recent.set_interval(config.interval);
             if let Some(accepted) = accepted {
                 agent.accept(accepted);
             }
@@ -391,6 +398,15 @@ fn tell_systemd(states: &[NotifyState<'_>]) {
     let _ = sd_notify::notify(states);
 }
 
+/// The time until the next reading, which ends with a window: at a multiple of the interval by the clock, and not at once.
+fn until_reading(now_ns: i64, interval: Duration) -> Duration {
+    let interval_ns = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+    let left_ns = interval_ns - now_ns.rem_euclid(interval_ns.max(1));
+    // A wait can end some ms early by a clock that is slewed.
+    let is_now = left_ns < interval_ns / 20;
+    Duration::from_nanos(left_ns.unsigned_abs()) + if is_now { interval } else { Duration::ZERO }
+}
+
 /// The time of a reading. If the clock was set meanwhile, it is the interval before the present time.
 fn span_of(from_ns: i64, to_ns: i64, interval: Duration) -> Span {
     let expected_ns = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
@@ -448,6 +464,7 @@ struct RunningAgent {
     fault: Option<String>,
     judge: Judge,
     survey: SurveyFile,
+    recent: Arc<RecentWindows>,
     log: ChangeLog,
     recordings: Recordings,
     notifier: Notifier,
@@ -467,6 +484,7 @@ impl RunningAgent {
             if !profile.has_io() {
                 continue;
             }
+            self.recent.add(span, &identity, name, profile);
             let senders = senders(&reading.processes, name);
             let increment = DeviceIncrement {
                 identity: &identity,
@@ -479,6 +497,7 @@ impl RunningAgent {
                 output::say(&line);
             }
         }
+        self.recent.end_reading(span);
     }
 
     /// Begins a recording of a device that has crossed a line.
@@ -647,6 +666,28 @@ mod tests {
         // After it was stored, a refusal is news again.
         assert_eq!(refusals.note(&of("one"), Ok(())), None);
         assert!(refusals.note(&of("one"), refused()).is_some());
+    }
+
+    #[test]
+    fn readings_end_with_windows() {
+        let second = 1_000_000_000;
+        for (now_s, interval_s, left_s) in [
+            (100, 10, 10),
+            (103, 10, 7),
+            (109, 10, 1),
+            (100, 60, 20),
+            (7, 1, 1),
+        ] {
+            let left = until_reading(now_s * second, Duration::from_secs(interval_s));
+            assert_eq!(
+                left,
+                Duration::from_secs(left_s),
+                "{now_s} s, {interval_s} s"
+            );
+        }
+        // 3 ms before a multiple the reading is over.
+        let left = until_reading(110 * second - 3_000_000, Duration::from_secs(10));
+        assert_eq!(left, Duration::from_millis(10_003));
     }
 
     #[test]

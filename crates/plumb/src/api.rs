@@ -11,6 +11,7 @@ use plumb_history::{Reader, SeriesFacts, Span, SpanProfile, Tier, Window};
 use plumb_http::{Answer, Budget, Query, Reply, Request, RequestFault};
 use plumb_report::api::{self, ApiAnswer, ApiDocument, ApiHistograms, ApiTables};
 
+use crate::agent::recent::{RecentAnswer, RecentWindows};
 use crate::agent::survey;
 use crate::failure::Failure;
 use crate::history::senders::senders_in;
@@ -45,6 +46,8 @@ pub struct Api {
     pub state_dir: PathBuf,
     /// Document of the survey, which only an agent has.
     pub survey: Option<PathBuf>,
+    /// Windows of the last hour, which only an agent has.
+    pub recent: Option<Arc<RecentWindows>>,
 }
 
 /// The reason for which a question has no answer.
@@ -121,6 +124,7 @@ impl Api {
             .and_then(|reader| {
                 ask(&Asked {
                     reader: &reader,
+                    recent: self.recent.as_deref(),
                     path,
                     query,
                     budget,
@@ -172,6 +176,7 @@ fn unreadable(path: &str, found: String) -> RequestFault {
 /// A question, its parameters, and the history.
 struct Asked<'a> {
     reader: &'a Reader,
+    recent: Option<&'a RecentWindows>,
     path: &'a str,
     query: &'a Query,
     budget: &'a Budget,
@@ -218,12 +223,17 @@ impl Asked<'_> {
         skip.ok_or_else(|| bad("skip", text, "a whole number"))
     }
 
+    /// The name or identity in the question.
+    fn device(&self) -> Result<&str, ApiRefusal> {
+        let expected = "a name or an identity of /api/v1/devices";
+        let device = self.query.get("device");
+        device.ok_or_else(|| bad("device", "", expected))
+    }
+
     /// The device of the question, and the part of its time that the history has.
     fn subject(&self) -> Result<Subject, ApiRefusal> {
         let time = self.time()?;
-        let expected = "a name or an identity of /api/v1/devices";
-        let device = self.query.get("device");
-        let device = device.ok_or_else(|| bad("device", "", expected))?;
+        let device = self.device()?;
         let all = self.reader.names()?;
         let mut series = span::series_of(&all, device);
         if series.is_empty() {
@@ -332,10 +342,52 @@ fn findings(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
     Ok(document)
 }
 
+/// The word for windows of the last hour.
+const RECENT: &str = "10s";
+
+/// The windows of the last hour, if the question names them, or a time that they have in whole; `None` if the history has the answer.
+fn recent_glance(asked: &Asked<'_>) -> Result<Option<ApiDocument>, ApiRefusal> {
+    let tier = asked.query.get("tier");
+    let is_named = tier == Some(RECENT);
+    let Some(recent) = asked.recent else {
+        let expected = "5m, 1h or 1d: windows of 10 s are in the memory of an agent";
+        return match is_named {
+            true => Err(bad("tier", RECENT, expected)),
+            false => Ok(None),
+        };
+    };
+    let (device, time) = (asked.device()?, asked.time()?);
+    // Without a begin the question is about the whole history.
+    let is_short = tier.is_none() && asked.query.get("from").is_some() && recent.has_all(time);
+    if !is_named && !is_short {
+        return Ok(None);
+    }
+    let Some(found) = recent.courses(device, time, WINDOWS_MAX) else {
+        // A known device without I/O in the last hour.
+        asked.subject()?;
+        let none = document(ApiAnswer::Courses(Vec::new()), None);
+        return Ok(is_named.then_some(none));
+    };
+    let RecentAnswer {
+        courses,
+        time,
+        next_ns,
+    } = found;
+    let mut document = document(ApiAnswer::Courses(courses), time);
+    document.next = next_ns.map(|from_ns| {
+        let changed = [("from", &*time_words(from_ns)), ("tier", RECENT)];
+        asked.query.link(asked.path, &changed)
+    });
+    Ok(Some(document))
+}
+
 fn glance(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
+    if let Some(document) = recent_glance(asked)? {
+        return Ok(document);
+    }
     let tier = asked.query.get("tier").map(|word| {
         let tier = Tier::ALL.into_iter().find(|tier| tier.word() == word);
-        tier.ok_or_else(|| bad("tier", word, "5m, 1h or 1d"))
+        tier.ok_or_else(|| bad("tier", word, "10s, 5m, 1h or 1d"))
     });
     let tier = tier.transpose()?;
     let Subject { series, mut time } = asked.subject()?;
@@ -376,6 +428,13 @@ fn glance(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
 }
 
 fn histograms(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
+    // Windows of the last hour have closer bounds than those of the history.
+    if let Some(recent) = asked.recent
+        && asked.query.get("from").is_some()
+        && let Some((made, whole)) = recent.histograms(asked.device()?, asked.time()?)
+    {
+        return Ok(document(ApiAnswer::Histograms(made), Some(whole)));
+    }
     let subject = asked.subject()?;
     let (made, whole) = asked.profiles(&subject, |series, found| ApiHistograms {
         device: series.name().to_owned(),
@@ -383,7 +442,7 @@ fn histograms(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
         layer: series.layer.word(),
         from: time_words(found.span.from_ns),
         to: time_words(found.span.to_ns),
-        ops: api::ops(&found.profile),
+        ops: api::ops(&found.profile.ops),
         damaged: found.damaged,
     })?;
     Ok(document(ApiAnswer::Histograms(made), whole))

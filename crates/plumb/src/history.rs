@@ -412,7 +412,8 @@ fn open_window(
     Ok(found.map(|found| window(rest.from_ns, &Glance::of_profile(&found.profile))))
 }
 
-fn window(from_ns: i64, glance: &Glance) -> HistoryWindow {
+/// The totals of a window that begins at a time.
+pub fn window(from_ns: i64, glance: &Glance) -> HistoryWindow {
     HistoryWindow {
         from: time_words(from_ns),
         ios: glance.ios,

@@ -39,6 +39,7 @@ pub fn run(args: &Serve) -> Result<Exit, Failure> {
     let api = Arc::new(Api {
         state_dir,
         survey: None,
+        recent: None,
     });
     let handler: Handler = Arc::new(move |request| {
         if let Some(reply) = api.reply(request) {

@@ -139,9 +139,10 @@ impl ApiDocument {
 
 /// The histograms of the operations of a profile that have I/O.
 #[must_use]
-pub fn ops(profile: &Profile) -> Vec<ApiOp> {
-    let with_io = Op::ALL.into_iter().filter(|op| profile.op(*op).has_io());
-    with_io.map(|op| of_op(op, profile.op(op))).collect()
+pub fn ops(totals: &[OpTotals; 6]) -> Vec<ApiOp> {
+    let all = Op::ALL.into_iter().zip(totals);
+    let with_io = all.filter(|(_, totals)| totals.has_io());
+    with_io.map(|(op, totals)| of_op(op, totals)).collect()
 }
 
 fn of_op(op: Op, totals: &OpTotals) -> ApiOp {

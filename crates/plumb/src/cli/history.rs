@@ -51,6 +51,7 @@ pub struct Agent {
 (2026-11-01T08:00Z, 2026-11-01T08:00+01:00); an absent one is the beginning or the end of the history, and the end is excluded. DEVICE@2h is \
 the last two hours. Whole windows are read: a span is widened to them, and the \
 output shows the time that it has.\n\
+Windows of 10 s of the last hour are in the memory of the agent alone: ask it for /api/v1/glance?device=DEVICE&tier=10s.\n\
 Give a span as history:DEVICE@FROM..TO to plumb analyze, plumb compare and plumb watch --from.\n\
 Exit status: 0 printed or written, 1 a change that is a warning, 2 usage, 3 damaged, incomplete or unknown, 4 not permitted, 5 failed."
 )]

@@ -472,6 +472,13 @@ fn bad_requests_are_named() {
             "5m, 1h or 1d",
         ),
         (
+            "/api/v1/glance?device=sda&tier=10s",
+            400,
+            "parameter `tier`",
+            "10s",
+            "5m, 1h or 1d: windows of 10 s are in the memory of an agent",
+        ),
+        (
             "/api/v1/tables?device=sda&skip=-1",
             400,
             "parameter `skip`",

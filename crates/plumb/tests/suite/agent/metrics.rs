@@ -340,6 +340,99 @@ fn the_history_is_answered() {
     agent.service.end();
 }
 
+/// The windows of the last hour have each read once, at its time, also before the history has the device.
+#[test]
+fn the_last_hour_is_answered_in_windows_of_ten_seconds() {
+    require!(Bpf, Loop, Root);
+    let agent = Metered::begin("agent-recent");
+    let name = agent.disk.name();
+    let schema = crate::common::schema::Schema::read("api");
+    let now = || humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
+    let ask = |path: &str| -> serde_json::Value {
+        let (head, body) = agent.get(path, "");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}\n{body}");
+        let document = serde_json::from_str(&body).expect("JSON");
+        assert_eq!(schema.faults(&document), [""; 0], "{document}");
+        document
+    };
+    // The second in which the agent began is not in the windows in whole.
+    std::thread::sleep(Duration::from_secs(2));
+    let begun = now();
+    agent.read((0..509).map(|number| number * 8192 + 512));
+    // Some seconds later: a window begins.
+    std::thread::sleep(Duration::from_secs(11));
+    agent.read((0..211).map(|number| number * 8192));
+    let path = format!("/api/v1/glance?device={name}&tier=10s");
+    let mut windows = Vec::new();
+    let sum = |windows: &[serde_json::Value], column: &str| -> u64 {
+        let counts = windows.iter().filter_map(|one| one[column].as_u64());
+        counts.sum()
+    };
+    wait::until("the reads in the windows", LIMIT, || {
+        // The agent does not know the device before its first reading with I/O.
+        if agent.get(&path, "").0.starts_with("HTTP/1.1 404 ") {
+            return false;
+        }
+        let document = ask(&path);
+        let course = &document["result"]["is"][0];
+        assert!(
+            course.is_null() || course["window_seconds"] == 10,
+            "{course}"
+        );
+        windows = course["windows"].as_array().cloned().unwrap_or_default();
+        windows.extend(Some(course["open"].clone()).filter(|open| open.is_object()));
+        sum(&windows, "ios") >= 720
+    });
+    for (column, expected) in [
+        ("ios", 720),
+        ("reads", 720),
+        ("read_bytes", 720 * 4096),
+        ("misaligned_4k", 509),
+        ("timed", 720),
+        ("writes", 0),
+    ] {
+        assert_eq!(sum(&windows, column), expected, "{column}: {windows:?}");
+    }
+    assert!(windows.len() > 1, "{windows:?}");
+    for window in &windows {
+        let from = window["from"].as_str().expect("a time");
+        // Windows begin at multiples of 10 s: the first one is that of the first read.
+        assert!(from.ends_with("0Z"), "{from}");
+        assert!(
+            from <= now().as_str() && from[..18] >= begun[..18],
+            "{from}, {begun}"
+        );
+    }
+
+    // A short time is answered with these windows, a long one with those of the history.
+    let of = |from: &str| ask(&format!("/api/v1/glance?device={name}&from={from}"));
+    let short = of(&begun);
+    assert_eq!(short["result"]["is"][0]["window_seconds"], 10, "{short}");
+    assert!(short["next"].is_null());
+    let histograms = ask(&format!("/api/v1/histograms?device={name}&from={begun}"));
+    let from = histograms["from"].as_str().expect("a time");
+    assert!(from.ends_with("0Z") && from <= begun.as_str(), "{from}");
+    let ops = &histograms["result"]["is"][0]["ops"];
+    let sums = ["sizes", "device", "queue"].map(|of| {
+        let buckets = ops[0][of].as_array().expect("buckets");
+        sum(buckets, "ios")
+    });
+    assert_eq!(
+        (&ops[0]["op"], &ops[0]["ios"]),
+        (&"read".into(), &720.into())
+    );
+    assert_eq!(sums, [720; 3], "{ops}");
+    wait::until("the device in the history", LIMIT, || {
+        let path = format!("/api/v1/glance?device={name}&tier=5m");
+        agent.get(&path, "").0.starts_with("HTTP/1.1 200 ")
+    });
+    let long = of("2020-01-01");
+    assert_eq!(long["result"]["is"][0]["window_seconds"], 300, "{long}");
+    let (head, _) = agent.get("/api/v1/glance?device=no-such-disk&tier=10s", "");
+    assert!(head.starts_with("HTTP/1.1 404 "), "{head}");
+    agent.service.end();
+}
+
 /// A socket that other hosts reach is not served, and the agent counts all the same.
 #[test]
 fn a_socket_for_other_hosts_is_refused() {
