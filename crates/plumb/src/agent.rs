@@ -2,7 +2,7 @@
 //!
 //! Flow: the programs in the kernel count; every 10 s the counts are read and added to the open windows in memory, and to the windows of the last hour;
 //! every 60 s the open windows are stored; every 5 min the I/O since the last time are judged, and changes of findings are reported. A new survey of the layout is judged as soon as
-//! it is there. A full or read-only file system is
+//! it is there, and a changed layout requests one. A full or read-only file system is
 //! reported once and tried again each time, also at the start; the I/O stay in memory until then.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +39,7 @@ pub mod config;
 mod export;
 pub mod identity;
 pub mod judge;
+mod layout;
 mod log;
 mod notify;
 mod packed;
@@ -50,6 +51,7 @@ pub mod survey;
 use config::AgentConfig;
 use export::{ExportTarget, Exporter};
 use judge::{Change, Judge};
+use layout::LayoutWatch;
 use log::ChangeLog;
 use notify::Notifier;
 use publish::Board;
@@ -126,6 +128,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         fault: None,
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
+        layout: LayoutWatch::new(layout::request_folder(), Path::new(identity::DISKS)),
         recent,
         log: ChangeLog::open(),
         recordings,
@@ -171,6 +174,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         }
         if !is_over {
             agent.survey(&mut writer, &config.survey, to_ns);
+            agent.look_at_layout();
         }
         if is_over || stored.elapsed() >= CHECKPOINT {
             stored = Instant::now();
@@ -464,6 +468,7 @@ struct RunningAgent {
     fault: Option<String>,
     judge: Judge,
     survey: SurveyFile,
+    layout: LayoutWatch,
     recent: Arc<RecentWindows>,
     log: ChangeLog,
     recordings: Recordings,
@@ -504,6 +509,14 @@ impl RunningAgent {
     fn record(&mut self, reading: &plumb_capture::Reading) {
         self.recordings.look(reading, &self.identities, &self.log);
         self.board.set_recordings(self.recordings.counts());
+    }
+
+    /// Requests a survey if the layout has changed.
+    fn look_at_layout(&mut self) {
+        let disks = Path::new(identity::DISKS);
+        if let Some(line) = self.layout.look(disks, Instant::now()) {
+            output::say(&line);
+        }
     }
 
     /// Reports and stores the findings that have appeared, changed or gone since the last call.

@@ -21,7 +21,8 @@ pub const FLEET_TIERS: [Tier; 2] = [Tier::Hour, Tier::Day];
 day for two years, in at most 2 GiB. It runs in the foreground; SIGTERM or Ctrl-C ends it in good order, and a kill loses at most \
 60 s. One agent writes to a folder.\n\
 SIGHUP makes it read its configuration again (on a terminal it ends the agent). Packages contain units for systemd, not enabled: \
-systemctl enable --now plumb-agent. The agent starts the timer of plumb-survey, a daily check of the layout.\n\
+systemctl enable --now plumb-agent. The agent starts the timer of plumb-survey, a daily check of the layout, and its path, which starts the \
+check when disks or partitions have changed.\n\
 With record_p99 or record_misfit in the configuration it records every I/O of a device that crosses this line, for a minute.\n\
 Durations: bare numbers are seconds; ms, s, m, h.\n\
 Exit status: 0 ended in good order, 2 usage, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."

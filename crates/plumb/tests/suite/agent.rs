@@ -633,6 +633,58 @@ fn a_survey_is_judged() {
     assert!(one["went"].is_string(), "{one}");
 }
 
+/// A changed partition table makes the agent write the file that starts the survey, once in ten minutes.
+#[test]
+fn a_changed_layout_requests_a_survey() {
+    require!(Bpf, Loop, Root, Tool("unshare"), Tool("sfdisk"));
+    let folder = Folder::new("agent-layout");
+    let image = folder.file("disk", vec![0; 64 << 20]);
+    let disk = LoopDevice::attach(&image, &[]);
+    let partition = |start: u32| {
+        let label = format!("label: dos\nstart={start}, size=60000, type=83\n");
+        let label = fs::File::open(folder.file("label", label)).expect("the label");
+        let mut sfdisk = Command::new("sfdisk");
+        sfdisk.args(["--quiet", "--no-reread", "--no-tell-kernel"]);
+        run(sfdisk.arg(disk.path()).stdin(label));
+        assert_eq!(disk.add_partitions(), 1);
+    };
+    let remove = || run(Command::new("partx").arg("--delete").arg(disk.path()));
+    partition(63);
+    // The agent sees no disk of other tests.
+    let (disks, runtime) = (folder.path("disks"), folder.path("runtime"));
+    for made in [&disks, &runtime] {
+        fs::create_dir(made).expect("room");
+    }
+    let device = Path::new("/sys/devices/virtual/block").join(disk.name());
+    std::os::unix::fs::symlink(device, disks.join(disk.name())).expect("room");
+    let file = configured(&folder, "");
+    let mut command = Command::new("unshare");
+    let script = "mount --bind \"$1\" /sys/block && exec \"$2\" agent --config \"$3\"";
+    command
+        .args(["--mount", "sh", "-c", script, "-"])
+        .args([&disks, Path::new(env!("CARGO_BIN_EXE_plumb")), &file])
+        .env("RUNTIME_DIRECTORY", &runtime);
+    let service = Service::begin(&folder, &mut command);
+    service.sends("READY=1");
+    // Some readings: a layout that stays requests nothing.
+    std::thread::sleep(Duration::from_secs(3));
+    let request = runtime.join("survey-request");
+    assert!(!request.exists());
+    remove();
+    service.says(&format!(
+        "the layout has changed ({}p1 is gone): a survey is requested",
+        disk.name()
+    ));
+    let text = || fs::read_to_string(&request).expect("a request");
+    let first = text();
+    assert_eq!(first, format!("{}p1 is gone\n", disk.name()));
+    partition(2048);
+    std::thread::sleep(Duration::from_secs(3));
+    let said = service.end();
+    assert_eq!(said.matches("the layout has changed").count(), 1, "{said}");
+    assert_eq!(text(), first);
+}
+
 /// The values of the fields of a message to journald, by its native protocol.
 fn fields(message: &[u8]) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
@@ -790,6 +842,10 @@ fn the_units_are_confined() {
         (
             "plumb-survey.timer",
             include_str!("../../../../packaging/systemd/plumb-survey.timer"),
+        ),
+        (
+            "plumb-survey.path",
+            include_str!("../../../../packaging/systemd/plumb-survey.path"),
         ),
     ];
     for (name, unit) in units {

@@ -44,7 +44,7 @@ fn a_deb_in_a_system_of_its_own() {
         Tool("man"),
         Tool("strip")
     );
-    run_parts(&["deb-bookworm"], 39);
+    run_parts(&["deb-bookworm"], 40);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn an_rpm_in_a_system_of_its_own() {
         Tool("strip"),
         Patience
     );
-    run_parts(&["rpm"], 30);
+    run_parts(&["rpm"], 31);
 }
 
 #[test]
