@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_geometry::{Bounds, SmallSort};
 use plumb_model::facts::GridSource;
 use plumb_model::{RuleId, Severity};
+use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::OpTotals;
 use plumb_trace::{Layer, Op};
 
@@ -269,6 +270,7 @@ fn devices(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
         |op| op.failed,
     );
     latencies(out, devices);
+    queues(out, devices);
     lengths(out, devices);
     fits(out, devices);
 }
@@ -295,6 +297,34 @@ fn latencies(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
                 ends_ns: &ends_ns,
             };
             out.histogram(&[("device", name), ("op", op.word())], &latencies);
+        }
+    }
+}
+
+/// The times in the queue, for formats in which a histogram costs one series. The kernel's counts have no sum: it is that of the middles of the
+/// buckets.
+fn queues(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
+    if !out.is_native() {
+        return;
+    }
+    out.begin(
+        "plumb_io_queue_seconds",
+        Kind::Histogram,
+        "Time from the making of a read or write request to its issue; the sum is an estimate.",
+    );
+    for (name, device) in devices {
+        for op in [Op::Read, Op::Write] {
+            let counts = &device.ops[op as usize].queue_ns;
+            let middles = counts.iter().map(|(bucket, ios)| {
+                let (low, high) = log_linear_bounds(bucket);
+                (u128::from(low) + u128::from(high)) * u128::from(ios) / 2
+            });
+            let times = Latencies {
+                counts,
+                sum_ns: middles.sum(),
+                ends_ns: &[],
+            };
+            out.histogram(&[("device", name), ("op", op.word())], &times);
         }
     }
 }

@@ -538,7 +538,9 @@ fn prometheus_reads_native_histograms() {
     let program = plumb_testkit::require::tool("prometheus").expect("asked for above");
     let agent = Metered::begin("agent-metrics-native");
     let device = agent.disk.name();
+    let begun = std::time::Instant::now();
     agent.read((0..300).map(|number| number * 8192));
+    let took = begun.elapsed().as_secs_f64();
     agent.series_with(300.0);
     let native = ["--enable-feature=native-histograms"];
     let (text, native) = (
@@ -567,6 +569,13 @@ fn prometheus_reads_native_histograms() {
     assert_eq!(of_sizes("histogram_quantile(1"), Some(4096.0));
     assert_eq!(of_sizes("histogram_fraction(2048, 4096"), Some(1.0));
     assert_eq!(text.query(&sizes).len(), 0);
+    // Each read waits between its making and its issue, and all of them no longer than the reads took.
+    let queue = format!("plumb_io_queue_seconds{labels}");
+    let of_queue = |function: &str| native.value(&format!("{function}({queue})"));
+    assert_eq!(of_queue("histogram_count"), Some(300.0));
+    let waited = of_queue("histogram_sum").expect("a sum");
+    assert!(0.0 < waited && waited < took, "{waited} s of {took} s");
+    assert_eq!(text.query(&queue).len(), 0);
     for family in ["plumb_ios_total", "plumb_io_bytes_total"] {
         let series = format!("{family}{labels}");
         assert_eq!(native.value(&series), text.value(&series), "{family}");
