@@ -342,7 +342,15 @@ impl Writer {
             series.note_name(window.span().from_ns, device.name());
         }
         let base = Base::Read(None);
-        self.wait(number, window, Waiting { fresh, base, is_kept: false });
+        self.wait(
+            number,
+            window,
+            Waiting {
+                fresh,
+                base,
+                is_kept: false,
+            },
+        );
         self.upto_ns = window.span().to_ns;
         Ok(true)
     }

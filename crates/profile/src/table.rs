@@ -77,9 +77,9 @@ impl Default for Room {
 pub struct Row {
     /// I/O.
     pub ios: u64,
-    /// I/O with a known latency.
+    /// Known latencies. Those of I/O that were counted earlier are among them, so there may be more than `ios`.
     pub timed: u64,
-    /// Sum of the known latencies, ns.
+    /// Their sum, ns.
     pub ns_sum: u128,
     /// Sum of their squares, ns².
     pub ns_squared_sum: u128,

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use plumb_history::{DeviceIncrement, HistoryError, Reader, Settings, Span, Tier, Writer};
+use plumb_profile::table::Row;
 use plumb_profile::{Profile, Table};
 use plumb_testkit::faulty_vfs::FaultyVfs;
 use plumb_testkit::temp_dir;
-use plumb_trace::Layer;
+use plumb_trace::{Layer, Op};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
@@ -47,6 +48,58 @@ fn a_clock_that_goes_back_counts_nothing_twice() {
             assert_eq!(sum, whole.ios(), "{back} {tier:?}");
         }
     }
+}
+
+/// A disk ends I/O in another window than the one that counted them.
+#[test]
+fn latencies_of_an_earlier_window_are_stored() {
+    let room = temp_dir("late");
+    let minute = |number: i64| Span {
+        from_ns: BEGIN + number * MINUTE,
+        to_ns: BEGIN + (number + 1) * MINUTE,
+    };
+    let part = |ios: u64, timed: u64| {
+        let table = Table::default();
+        let mut profile = Profile::new("sda", Layer::Request, table);
+        let row = Row {
+            ios,
+            timed,
+            ns_sum: u128::from(timed) * 1_000,
+            ns_squared_sum: u128::from(timed) * 1_000_000,
+            regions: 1,
+        };
+        profile.add_residue(Op::Read, 0, 4096, false, &row);
+        profile
+    };
+    let mut writer = Writer::open(room.path(), exact()).expect("a store");
+    add(&mut writer, minute(4), &part(7, 4));
+    add(&mut writer, minute(5), &part(0, 3));
+    writer.checkpoint(minute(5).to_ns).expect("a checkpoint");
+    drop(writer);
+    let sums = |span: Span| {
+        let found = read(room.path(), span).expect("windows");
+        let sum = |of: fn(&Row) -> u64| {
+            let rows = found.profile.places.table.iter();
+            rows.map(|(_, row)| of(&row)).sum::<u64>()
+        };
+        (sum(|row| row.ios), sum(|row| row.timed), found.damaged)
+    };
+    assert_eq!(sums(EVER), (7, 7, 0));
+    // Open windows, after a kill, and closed ones.
+    let mut writer = Writer::open(room.path(), exact()).expect("a store");
+    assert_eq!(writer.take_notices(), []);
+    assert_eq!(sums(EVER), (7, 7, 0));
+    add(&mut writer, minute(3 * 1440), &part(1, 1));
+    writer
+        .checkpoint(minute(3 * 1440).to_ns)
+        .expect("a checkpoint");
+    let earlier = Span {
+        from_ns: minute(5).from_ns,
+        to_ns: minute(10).from_ns,
+    };
+    assert_eq!(sums(earlier), (0, 3, 0));
+    assert_eq!(sums(EVER), (8, 8, 0));
+    assert!(is_sound(room.path()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A store of schema version 1 whose upgrade ends at any write: it opens afterwards with every row once.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -38,6 +38,9 @@ const HISTORY_FILE: &str = "CREATE TABLE open (
     CREATE INDEX finding_now ON finding (rule, target) WHERE went_ns IS NULL;";
 
 const FILES: [(&str, &[&str]); 2] = [("recent.db", &["5m"]), ("history.db", &["1h", "1d"])];
+
+/// The fact that version 3 adds to `meta`; the columns `sum` are new in it too.
+const SUMS_FROM: &str = "sums_from_ns";
 
 /// The store and the call at which the child is held, which this test is again.
 const FOLDER: &str = "PLUMB_HISTORY_UPGRADE";
@@ -84,9 +87,12 @@ fn version_1(folder: &Path, journal: &str) -> u64 {
         file.execute("ATTACH ? AS rows", [rows.display().to_string()])
             .expect("the rows");
         for table in tables(&file) {
-            let copy = format!("INSERT INTO main.{table} SELECT * FROM rows.{table}");
+            let columns = columns(&file, &table).join(", ");
+            let copy = format!("INSERT INTO main.{table} SELECT {columns} FROM rows.{table}");
             file.execute(&copy, []).expect("rows");
         }
+        let of_sums = format!("DELETE FROM main.meta WHERE name = '{SUMS_FROM}'");
+        file.execute(&of_sums, []).expect("a row of version 3");
     }
     assert!(rows(folder)["open"].len() >= 3, "open windows");
     load.whole().ios()
@@ -99,14 +105,26 @@ fn tables(connection: &Connection) -> Vec<String> {
     names.map(|name| name.expect("text")).collect()
 }
 
-/// All rows of a store by table, each as its values; the tables of the two files have names of their own but for three.
+/// The columns of a table in version 1.
+fn columns(connection: &Connection, table: &str) -> Vec<String> {
+    let sql = "SELECT name FROM pragma_table_info(?, 'main') WHERE name <> 'sum'";
+    let mut statement = connection.prepare(sql).expect("a file of SQLite");
+    let names = statement.query_map([table], |row| row.get(0));
+    let names = names.expect("names").map(|name| name.expect("text"));
+    names.collect()
+}
+
+/// All rows of a store by table, each as its values in version 1; the tables of the two files have names of their own but for three.
 fn rows(folder: &Path) -> BTreeMap<String, Vec<String>> {
     let mut all = BTreeMap::<String, Vec<String>>::new();
     for (name, _) in FILES {
         let file = Connection::open(folder.join(name)).expect("a file");
         for table in tables(&file) {
             let mut statement = file
-                .prepare(&format!("SELECT * FROM {table}"))
+                .prepare(&format!(
+                    "SELECT {} FROM {table}",
+                    columns(&file, &table).join(", ")
+                ))
                 .expect("a table");
             let columns = statement.column_count();
             let mut found = statement.query([]).expect("rows");
@@ -126,13 +144,18 @@ fn is_upgraded(folder: &Path, before: &BTreeMap<String, Vec<String>>, ios_before
     drop(writer);
     let mut after = rows(folder);
     assert_eq!(after.remove("host_fact"), Some(Vec::new()));
+    let meta = after.get_mut("meta").expect("a table");
+    let since = meta.len();
+    let name = format!("{:?}", SUMS_FROM.as_bytes());
+    meta.retain(|row| !row.contains(&name));
+    assert_eq!(since - meta.len(), FILES.len(), "one in each file");
     assert_eq!(after, *before);
     for (name, _) in FILES {
         let file = Connection::open(folder.join(name)).expect("a file");
         let version: i64 = file
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .expect("its header");
-        assert_eq!(version, 2, "{name}");
+        assert_eq!(version, 3, "{name}");
     }
     assert_eq!(ios(folder), ios_before);
     let mut writer = Writer::open(folder, Settings::default()).expect("the store");
@@ -250,8 +273,7 @@ fn a_killed_upgrade_is_repeated() {
             .stdout(Stdio::piped())
             .spawn()
             .expect("a child");
-        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let mut words = lines.map_while(Result::ok);
+        let mut words = wait::Lines::of("the child", child.stdout.take().expect("its output"));
         let said = words.find(|line| line == "held" || line == "upgraded");
         let is_over = said.expect("a word of the child") == "upgraded";
         if !is_over {

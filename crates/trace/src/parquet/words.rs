@@ -134,11 +134,11 @@ impl WordColumn {
         sink.flush()?;
         // The order of other bytes is not defined.
         let is_text = self.column.converted_type() == ConvertedType::UTF8;
-        let is_short = |word: &&Box<[u8]>| word.len() <= RANGE_BYTES_MAX;
-        let (first, last) = (self.words.iter().min(), self.words.iter().max());
+        let words = || self.words.iter().map(AsRef::as_ref);
+        let is_short = |word: &&[u8]| is_text && word.len() <= RANGE_BYTES_MAX;
+        let (first, last) = (words().min(), words().max());
         let range = first.filter(is_short).zip(last.filter(is_short));
-        let word = |word: &Box<[u8]>| ByteArray::from(word.to_vec());
-        let range = range.filter(|_| is_text);
+        let word = |word: &[u8]| ByteArray::from(word.to_vec());
         let statistics = ValueStatistics::<ByteArray>::new(
             range.map(|(first, _)| word(first)),
             range.map(|(_, last)| word(last)),

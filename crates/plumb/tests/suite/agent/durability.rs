@@ -1,12 +1,25 @@
-//! The history of an agent whose disk fills, that is killed without room, and whose clock is set: against a load with a known number of I/O.
+//! The history of an agent that is killed, that has no room, and whose clock is set: against a load with a known number of I/O.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use plumb_history::{Reader, Settings, Span};
+use plumb_history::{Reader, Settings, Span, Writer};
+use plumb_testkit::Rng;
+use plumb_testkit::undecided;
 
 use super::metrics::{Mounted, get};
 use super::*;
 use crate::common::exposition;
+
+/// Kills in `make test`. `PLUMB_AGENT_KILLS` is another number of them.
+const KILLS: u64 = 6;
+/// Agents that run side by side, each with a device and a history of its own.
+const AGENTS: u64 = 3;
+/// Reads of a burst.
+const BURST: u64 = 97;
+/// Time between two checkpoints, with the reading after which the agent makes one.
+const CHECKPOINT_NS: i64 = 61_000_000_000;
+/// A reading that is later than this says that the machine was busy.
+const LATE_NS: i64 = 10_000_000_000;
 
 fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -77,6 +90,76 @@ impl Host {
             let series = exposition::series(&text);
             exposition::sum(&series, "plumb_ios_total", &labels) >= reads as f64
         });
+    }
+}
+
+/// Runs an agent until a random moment of the first and second checkpoint, kills it, and compares. Returns whether all readings were in time.
+fn kill_repeatedly(seed: u64, kills: u64) -> bool {
+    let mut host = Host::new(&format!("agent-kills-{seed}"));
+    let mut rng = Rng::new(seed);
+    let mut is_in_time = true;
+    let file = host.configuration();
+    for kill in 0..kills {
+        let before = host.found();
+        let begun_ns = now_ns();
+        let of_service = Folder::new("agent-kills-service");
+        let mut service = Service::ready(&of_service, &file);
+        // The counted reads at times at which the agent had them in memory.
+        let (mut issued, mut counted) = (0, vec![(begun_ns, 0)]);
+        let life = Duration::from_millis(2_000 + rng.below(88_000));
+        let begun = Instant::now();
+        while begun.elapsed() < life {
+            host.read(BURST);
+            issued += BURST;
+            host.is_counted(&service, issued);
+            counted.push((now_ns(), issued));
+        }
+        // The kill meets reads that the agent has not seen.
+        host.read(BURST);
+        issued += BURST;
+        wait::killed("the agent", &mut service.child);
+        let killed_ns = now_ns();
+        // The next writer finds no damage.
+        let mut writer = Writer::open(&host.store(), Settings::default()).expect("the store opens");
+        let upto_ns = writer.upto_ns().max(begun_ns);
+        assert_eq!(writer.take_notices(), [], "kill {kill}");
+        drop(writer);
+        let found = host.found() - before;
+        let stored = counted.iter().filter(|(at_ns, _)| *at_ns <= upto_ns);
+        let stored = stored.map(|(_, reads)| *reads).max().unwrap_or(0);
+        assert!(
+            (stored..=issued).contains(&found),
+            "kill {kill} of agent {seed}: found {found} reads, {stored} were stored, {issued} issued"
+        );
+        assert!(upto_ns <= killed_ns, "kill {kill}");
+        is_in_time &= killed_ns - upto_ns <= CHECKPOINT_NS + LATE_NS;
+    }
+    let before = host.found();
+    let of_service = Folder::new("agent-kills-service");
+    let service = Service::ready(&of_service, &file);
+    host.read(BURST);
+    service.end();
+    assert_eq!(host.found(), before + BURST);
+    is_in_time
+}
+
+/// `kill -9` at random moments loses the I/O of at most 60 s, and no I/O counts twice.
+#[test]
+fn a_killed_agent_loses_at_most_a_minute() {
+    require!(Bpf, Loop, Root);
+    let words = std::env::var("PLUMB_AGENT_KILLS").ok();
+    let kills = words.map_or(KILLS, |words| words.parse().expect("a number of kills"));
+    let agents = (0..AGENTS).map(|seed| {
+        let mine = kills / AGENTS + u64::from(seed < kills % AGENTS);
+        std::thread::spawn(move || kill_repeatedly(seed, mine))
+    });
+    let agents: Vec<_> = agents.collect();
+    let in_time: Vec<bool> = agents
+        .into_iter()
+        .map(|agent| agent.join().expect("exact counts"))
+        .collect();
+    if in_time.contains(&false) {
+        undecided!("a checkpoint was more than 10 s late");
     }
 }
 
