@@ -130,7 +130,7 @@ fn files(folder: &Path) -> impl Iterator<Item = (String, u64)> {
     entries.filter_map(|entry| {
         let found = entry.path().symlink_metadata().ok()?;
         let name = entry.file_name().into_string().ok()?;
-        found.is_file().then(|| (name, found.len()))
+        found.is_file().then_some((name, found.len()))
     })
 }
 
