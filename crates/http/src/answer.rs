@@ -7,10 +7,12 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use hyper::{Method, Response, StatusCode};
 use serde::Serialize;
 
+use crate::access::Access;
 use crate::query::{Query, printable};
 
 /// A request whose method and host the server has checked.
@@ -172,9 +174,12 @@ impl Answer {
         headers.extend(tag.map(|tag| (ETAG, tag)));
         let seconds = self.retry_after_seconds.map(HeaderValue::from);
         headers.extend(seconds.map(|seconds| (RETRY_AFTER, seconds)));
-        if self.status == 405 {
-            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        }
+        let needed = match self.status {
+            401 => Some((WWW_AUTHENTICATE, "Bearer")),
+            405 => Some((ALLOW, "GET, HEAD")),
+            _ => None,
+        };
+        headers.extend(needed.map(|(name, value)| (name, HeaderValue::from_static(value))));
         response
     }
 }
@@ -190,8 +195,21 @@ fn has_tag(request: &HeaderMap, tag: &str) -> bool {
     })
 }
 
+/// The answer to a request without a token. It names nothing of this host.
+pub(crate) fn not_admitted() -> Answer {
+    Answer::text(
+        401,
+        "found no known token, expected a header `Authorization: Bearer TOKEN`\n",
+    )
+}
+
 /// The answer to a request that no handler sees.
-pub(crate) fn refusal(method: &Method, headers: &HeaderMap, address: &str) -> Option<Answer> {
+pub(crate) fn refusal(
+    method: &Method,
+    headers: &HeaderMap,
+    address: &str,
+    access: &Access,
+) -> Option<Answer> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return Some(Answer::text(
             405,
@@ -200,22 +218,31 @@ pub(crate) fn refusal(method: &Method, headers: &HeaderMap, address: &str) -> Op
     }
     let host = headers.get(hyper::header::HOST);
     let host = host.and_then(|host| host.to_str().ok()).unwrap_or("");
-    if is_own(host, address) {
+    if is_own(host, address) || access.is_name(without_port(host)) {
         return None;
     }
     let shown: String = host.escape_debug().take(80).collect();
+    let known = match access.tls() {
+        Some(_) => "a name of the certificate",
+        None => address,
+    };
     Some(Answer::text(
         421,
-        format!("found host '{shown}', expected localhost or {address}\n"),
+        format!("found host '{shown}', expected localhost or {known}\n"),
     ))
 }
 
-/// Whether a `Host` header names this host, with any port: a tunnel has a port of its own.
-fn is_own(host: &str, address: &str) -> bool {
-    let name = match host.rsplit_once(':') {
+/// The name in a `Host` header. A tunnel has a port of its own, so the port does not count.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
-    };
+    }
+}
+
+/// Whether a `Host` header names this host, with any port.
+fn is_own(host: &str, address: &str) -> bool {
+    let name = without_port(host);
     let names = ["localhost", "127.0.0.1", "[::1]", address];
     names.iter().any(|own| own.eq_ignore_ascii_case(name))
 }

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,11 +17,15 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
 
-use crate::answer::{Request, refusal};
+use crate::access::Access;
+use crate::answer::{Request, not_admitted, refusal};
 use crate::workers::{Reply, Workers};
 
 /// Makes the answer to a request. It runs on the thread of the server, so it leaves an answer that takes long to a job.
@@ -30,12 +34,12 @@ pub type Handler = Arc<dyn Fn(&Request<'_>) -> Reply + Send + Sync>;
 /// Bounds on clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Time for a client to send the header of its request.
+    /// Time for a client to send the header of its request, the handshake of TLS included.
     pub header: Duration,
     /// Time for a whole connection.
     pub connection: Duration,
-    /// Connections that are open at a time. A further one takes the place of the oldest that has not sent its header yet; if all have
-    /// sent it, that of the oldest, whose client does not read.
+    /// Connections that are open at a time. A further one takes the place of the oldest that has not sent its header with a token yet;
+    /// if all have sent it, that of the oldest, whose client does not read.
     pub connections_max: usize,
     /// Length of a header.
     pub header_bytes_max: usize,
@@ -43,6 +47,8 @@ pub struct Limits {
     pub headers_max: usize,
     /// Time for an answer that a job makes.
     pub budget: Duration,
+    /// Time before a request without a token gets its answer, so that guesses are slow. Others do not wait.
+    pub refusal: Duration,
 }
 
 impl Default for Limits {
@@ -54,6 +60,7 @@ impl Default for Limits {
             header_bytes_max: 16 << 10,
             headers_max: 64,
             budget: Duration::from_secs(2),
+            refusal: Duration::from_secs(1),
         }
     }
 }
@@ -68,6 +75,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// A server at work. It ends when it is dropped.
 pub struct Server {
     address: SocketAddr,
+    shared: Arc<Shared>,
     stop: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
 }
@@ -76,15 +84,16 @@ impl Server {
     /// Starts to serve a listening socket.
     ///
     /// # Errors
-    /// If the socket is not on a loopback address, or the kernel refuses a thread or its means to wait.
-    pub fn start(listener: TcpListener, limits: Limits, handler: Handler) -> io::Result<Server> {
+    /// If the socket is not on a loopback address and `access` is not for other hosts, or the kernel refuses a thread or its means to
+    /// wait.
+    pub fn start(
+        listener: TcpListener,
+        limits: Limits,
+        access: Access,
+        handler: Handler,
+    ) -> io::Result<Server> {
         let address = listener.local_addr()?;
-        if !address.ip().is_loopback() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("found address {address}, expected a loopback address"),
-            ));
-        }
+        check(address, &access)?;
         listener.set_nonblocking(true)?;
         // A socket that listens already takes the new number. The library's own sockets have 128.
         SockRef::from(&listener).listen(WAITING_CONNECTIONS_MAX)?;
@@ -97,6 +106,7 @@ impl Server {
         let shared = Arc::new(Shared {
             own_name: own_name(address),
             limits,
+            access: Mutex::new(Arc::new(access)),
             handler,
             workers: Workers::start(limits.budget)?,
         });
@@ -105,13 +115,15 @@ impl Server {
             tokio::net::TcpListener::from_std(listener)?
         };
         let thread = std::thread::Builder::new().name("http".to_owned());
+        let of_thread = Arc::clone(&shared);
         let thread = thread.spawn(move || {
-            runtime.spawn(async move { accept(&listener, &shared).await });
+            runtime.spawn(async move { accept(&listener, &of_thread).await });
             // Connections end with the runtime.
             runtime.block_on(stopped.notified());
         })?;
         Ok(Server {
             address,
+            shared,
             stop,
             thread: Some(thread),
         })
@@ -122,6 +134,35 @@ impl Server {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+
+    /// The address of the server with its scheme, such as `https://127.0.0.1:9974`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}://{}", self.shared.access().scheme(), self.address)
+    }
+
+    /// Takes other conditions for all later connections.
+    ///
+    /// # Errors
+    /// If other hosts can reach the server and `access` is not for them; the conditions stay as they were.
+    pub fn set_access(&self, access: Access) -> io::Result<()> {
+        check(self.address, &access)?;
+        *self.shared.lock() = Arc::new(access);
+        Ok(())
+    }
+}
+
+/// Checks that a server at an address is protected from other hosts that can reach it.
+fn check(address: SocketAddr, access: &Access) -> io::Result<()> {
+    if address.ip().is_loopback() || access.is_for_other_hosts() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!(
+            "found address {address}, expected a loopback address (any other address needs TLS and a token)"
+        ),
+    ))
 }
 
 impl Drop for Server {
@@ -137,8 +178,21 @@ impl Drop for Server {
 struct Shared {
     own_name: String,
     limits: Limits,
+    access: Mutex<Arc<Access>>,
     handler: Handler,
     workers: Workers,
+}
+
+impl Shared {
+    /// No half-written conditions exist: they are replaced as a whole.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Arc<Access>> {
+        self.access.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The present conditions.
+    fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.lock())
+    }
 }
 
 /// An address as a `Host` header names it.
@@ -151,7 +205,8 @@ fn own_name(address: SocketAddr) -> String {
 
 /// A connection that may still be open.
 struct Connection {
-    has_header: Arc<AtomicBool>,
+    /// Whether its request may have an answer: it has a whole header, and a token if one is needed.
+    is_admitted: Arc<AtomicBool>,
     task: AbortHandle,
 }
 
@@ -163,10 +218,12 @@ async fn accept(listener: &tokio::net::TcpListener, shared: &Arc<Shared>) {
             continue;
         };
         make_room(&mut open, shared.limits.connections_max);
-        let has_header = Arc::new(AtomicBool::new(false));
-        let serving = serve(stream, Arc::clone(shared), Arc::clone(&has_header));
+        let is_admitted = Arc::new(AtomicBool::new(false));
+        let serving = serve(stream, Arc::clone(shared), Arc::clone(&is_admitted));
+        // A client that is too slow is closed without an answer.
+        let serving = tokio::time::timeout(shared.limits.connection, serving);
         let task = tokio::spawn(serving).abort_handle();
-        open.push(Connection { has_header, task });
+        open.push(Connection { is_admitted, task });
     }
 }
 
@@ -177,34 +234,63 @@ fn make_room(open: &mut Vec<Connection>, connections_max: usize) {
     }
     open.retain(|connection| !connection.task.is_finished());
     if open.len() >= connections_max {
-        let waits = |connection: &Connection| !connection.has_header.load(Ordering::Relaxed);
+        let waits = |connection: &Connection| !connection.is_admitted.load(Ordering::Relaxed);
         let oldest = open.iter().position(waits).unwrap_or(0);
         open.remove(oldest).task.abort();
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>, has_header: Arc<AtomicBool>) {
+/// A plain or an encrypted connection. One type for both halves the code that hyper makes.
+trait Channel: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Channel for T {}
+
+async fn serve(stream: TcpStream, shared: Arc<Shared>, is_admitted: Arc<AtomicBool>) {
     let limits = shared.limits;
+    let access = shared.access();
+    let begun = Instant::now();
+    let channel: Box<dyn Channel> = match access.tls() {
+        None => Box::new(stream),
+        Some(config) => {
+            let handshake = TlsAcceptor::from(config).accept(stream);
+            match tokio::time::timeout(limits.header, handshake).await {
+                Ok(Ok(stream)) => Box::new(stream),
+                // A client that is too slow, or speaks no TLS.
+                _ => return,
+            }
+        }
+    };
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        has_header.store(true, Ordering::Relaxed);
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(respond(&request, &shared).await) }
+        let (shared, access) = (Arc::clone(&shared), Arc::clone(&access));
+        let is_admitted = Arc::clone(&is_admitted);
+        async move {
+            if !access.admits(request.headers()) {
+                tokio::time::sleep(limits.refusal).await;
+                return Ok(not_admitted().response(request.headers()));
+            }
+            is_admitted.store(true, Ordering::Relaxed);
+            Ok::<_, Infallible>(respond(&request, &shared, &access).await)
+        }
     });
-    let connection = http1::Builder::new()
+    // A client that is too slow, or sends no HTTP, is closed and gets no more than hyper's answer.
+    let _ = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header)
+        .header_read_timeout(limits.header.saturating_sub(begun.elapsed()))
         .keep_alive(false)
         .max_buf_size(limits.header_bytes_max)
         .max_headers(limits.headers_max)
-        .serve_connection(TokioIo::new(stream), service);
-    // A client that is too slow, or sends no HTTP, is closed and gets no more than hyper's answer.
-    let _ = tokio::time::timeout(limits.connection, connection).await;
+        .serve_connection(TokioIo::new(channel), service)
+        .await;
 }
 
-async fn respond(request: &hyper::Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
+async fn respond(
+    request: &hyper::Request<Incoming>,
+    shared: &Shared,
+    access: &Access,
+) -> Response<Full<Bytes>> {
     let headers = request.headers();
     let path = request.uri().path();
-    let reply = match refusal(request.method(), headers, &shared.own_name) {
+    let reply = match refusal(request.method(), headers, &shared.own_name, access) {
         Some(refused) => Reply::Now(refused),
         None => {
             let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());

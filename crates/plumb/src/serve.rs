@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_http::{Answer, Handler, Limits, Reply, Server};
+use plumb_http::{Access, Answer, Handler, Limits, Reply, Server};
 
 use crate::api::{Api, PATHS};
 use crate::cli::Serve;
@@ -53,7 +53,7 @@ pub fn run(args: &Serve) -> Result<Exit, Failure> {
             other => Answer::not_found(other, &[&[HEALTH][..], &PATHS].concat()).into(),
         }
     });
-    let server = Server::start(listener, Limits::default(), handler)
+    let server = Server::start(listener, Limits::default(), Access::default(), handler)
         .map_err(|error| Failure::failed(&error))?;
     output::say(&format!(
         "serving the history in {folder} at http://{}/api/v1/devices",

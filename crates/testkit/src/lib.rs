@@ -14,6 +14,7 @@
 pub mod bad_block;
 pub mod by_name;
 pub mod cell_disk;
+pub mod certificate;
 pub mod cgroup;
 pub mod charging;
 pub mod convert;

@@ -13,7 +13,7 @@ const DOCUMENT: &str = "{\"a\":1}\n";
 
 fn start_with(limits: Limits, handler: Handler) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    Server::start(listener, limits, handler).expect("a server")
+    Server::start(listener, limits, Access::default(), handler).expect("a server")
 }
 
 fn job(work: impl FnOnce(&Budget) -> Answer + Send + 'static) -> Reply {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_http::{Answer, Bytes, Handler, Limits, Reply, Request, Server};
+use plumb_http::{Access, Answer, Bytes, Handler, Limits, Reply, Request, Server};
 use plumb_testkit::wait;
 
 /// A whole request.
@@ -22,8 +22,10 @@ const PATIENT: Limits = Limits {
     header_bytes_max: 16 << 10,
     headers_max: 64,
     budget: Duration::from_secs(600),
+    refusal: Duration::from_secs(600),
 };
 
+mod access;
 mod jobs;
 
 fn start(
@@ -32,7 +34,7 @@ fn start(
 ) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let handler: Handler = Arc::new(move |request| answer(request).into());
-    Server::start(listener, limits, handler).expect("a server")
+    Server::start(listener, limits, Access::default(), handler).expect("a server")
 }
 
 /// Answers with its question.
@@ -277,9 +279,10 @@ fn a_dropped_server_listens_no_more() {
 fn addresses_that_others_reach_are_refused() {
     let listener = TcpListener::bind("0.0.0.0:0").expect("a port");
     let handler: Handler = Arc::new(|request| Reply::Now(echo(request)));
-    let refused = Server::start(listener, PATIENT, handler).err();
+    let refused = Server::start(listener, PATIENT, Access::default(), handler).err();
     let words = refused.expect("a refusal").to_string();
-    assert!(words.ends_with("expected a loopback address"), "{words}");
+    let expected = "expected a loopback address (any other address needs TLS and a token)";
+    assert!(words.ends_with(expected), "{words}");
 }
 
 /// While an answer is made, many more clients can connect than are served at a time.

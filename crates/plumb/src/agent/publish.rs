@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use plumb_capture::{Layers, Reading};
 use plumb_geometry::Grid;
 use plumb_history::{Reader, Settings, Tier};
-use plumb_http::{Answer, Bytes, Limits, Request, Server};
+use plumb_http::{Access, Answer, Bytes, Limits, Request, Server};
 use plumb_model::facts::GridSource;
 use plumb_profile::{Profile, Select, Unknown};
 use plumb_report::exports::{
@@ -161,7 +161,12 @@ impl Board {
             Some(reply) => reply,
             None => lock(&state).answer(request).into(),
         };
-        match Server::start(listener, Limits::default(), Arc::new(answer)) {
+        match Server::start(
+            listener,
+            Limits::default(),
+            Access::default(),
+            Arc::new(answer),
+        ) {
             Ok(server) => {
                 output::say(&format!("metrics at http://{}/metrics", server.address()));
                 Some(server)
