@@ -35,7 +35,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Record ever
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show the I/O of the disks live: misalignment, latency, senders'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "agent" -d 'Count the I/O of all disks all the time, into a history'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "history" -d 'Print, check or copy the history of the disks'
-complete -c plumb -n "__fish_plumb_needs_command" -f -a "serve" -d 'Serve a history over HTTP to programs on this host (read-only)'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "serve" -d 'Serve a history over HTTP (read-only)'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fleet" -d 'Profile and rank the disks of many hosts'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "probe" -d 'Measure the block grid of a device and the cost of misaligned I/O'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files and measure their speed'
@@ -283,7 +283,10 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -l state-dir -d 'Folder of the history (default: state_dir of /etc/plumb/agent.toml, else /var/lib/plumb-agent)' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand serve" -l listen -d 'Loopback address to listen at; port 0 is any free port' -r
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -l listen -d 'Address to listen at; one beyond loopback needs the three files, and port 0 is any free port' -r
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -l tls-certificate -d 'Certificate of this host in PEM, for TLS' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -l tls-key -d 'Private key of the certificate in PEM; other users must not be able to read it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand serve" -l token-file -d 'Tokens of at least 32 characters, one a line; other users must not be able to read them' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand serve" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -s h -l help -d 'Print help (see more with \'--help\')'

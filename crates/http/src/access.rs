@@ -1,6 +1,6 @@
 //! The conditions under which a client gets answers: an encrypted connection, a name of this host, and a token.
 //!
-//! On loopback all three are optional but the name. A server that other hosts can reach has to have a certificate and a token: see
+//! On loopback only the name is always checked. A server that other hosts can reach has to have a certificate and a token: see
 //! [`Access::is_for_other_hosts`]. TLS 1.3 is the only version, and no session is resumed, so that a renewed certificate counts for
 //! every later connection.
 

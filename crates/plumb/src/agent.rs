@@ -17,6 +17,7 @@ use plumb_diagnose::Questions;
 use plumb_history::{
     DeviceIncrement, HistoryError, HostFactRow, Notice, Sender, Senders, Span, Writer,
 };
+use plumb_http::Server;
 use plumb_model::facts::{HostFact, HostValue};
 use plumb_profile::top::ProcessShare;
 use plumb_quoting::{Command, json};
@@ -30,6 +31,7 @@ use crate::device_names::DeviceNames;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::history::now_ns;
+use crate::listen::AccessFiles;
 use crate::signals::{service_flags, stop_flag};
 use crate::watch::{refused, wait_until};
 use crate::{output, privilege};
@@ -77,6 +79,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     let mut config = AgentConfig::read(args)?;
     if args.check_config {
         Config::read(None, true)?;
+        config.access.access()?;
         output::print(&checked(&config))?;
         return Ok(Exit::Clean);
     }
@@ -106,7 +109,8 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     if let Some(ExportTarget::Folder(folder)) = config.export.as_ref().map(|one| &one.target) {
         written.push(folder.join("host="));
     }
-    privilege::drop_all(&written)?;
+    // The files of access are read again after SIGHUP.
+    privilege::drop_to(&config.access.paths(), &written)?;
     output::say(&format!(
         "counting the I/O of all disks into {}",
         config.state_dir.display()
@@ -118,7 +122,14 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         survey: Some(config.survey.clone()),
         recent: Some(Arc::clone(&recent)),
     });
-    let _server = listener.and_then(|listener| board.serve(listener, api));
+    let server = listener.and_then(|listener| match config.access.access() {
+        Ok(access) => board.serve(listener, access, api),
+        // Counting goes before answering.
+        Err(failure) => {
+            output::say(&format!("no metrics: {}", failure.text("").trim_end()));
+            None
+        }
+    });
     let earlier = writer
         .present_findings()
         .map_err(|error| Failure::failed(&error))?;
@@ -181,7 +192,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             agent.store(&mut writer, to_ns);
         }
         if reload.swap(false, Ordering::Relaxed) {
-            let (taken, accepted) = read_again(args, config, &mut writer);
+            let (taken, accepted) = read_again(args, config, &mut writer, server.as_ref());
             config = taken;
             agent.notifier.change(&config.receivers);
             agent
@@ -248,6 +259,15 @@ const RECORDING: &str = "
 # CPUQuota=100%
 ";
 
+/// For an agent that opens a socket for other hosts itself.
+const NETWORK_OF_OTHERS: &str = "
+# With this address the unit needs a drop-in (systemctl edit plumb-agent), or plumb-agent.socket with this address in place of it:
+#
+# [Service]
+# PrivateNetwork=no
+# RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+";
+
 /// The configuration, and the drop-in that the unit needs for it.
 fn checked(config: &AgentConfig) -> String {
     let mut text = config.text();
@@ -256,9 +276,13 @@ fn checked(config: &AgentConfig) -> String {
         // Each needs more than the address, so that its drop-in serves both.
         _ if matches!(target, Some(ExportTarget::Command(_))) => text += COMMAND,
         Some(_) => text += WEBHOOK,
-        None if config.listen.is_some() => text += NETWORK,
-        None => {}
+        None => match config.listen {
+            Some(address) if address.ip().is_loopback() => text += NETWORK,
+            Some(_) => text += NETWORK_OF_OTHERS,
+            None => {}
+        },
     }
+    text += &access_words(&config.access);
     if config.recording.is_on() {
         text += RECORDING;
     }
@@ -313,6 +337,39 @@ const HIDDEN: [(&str, &str); 5] = [
     ("/var/tmp", "PrivateTmp"),
 ];
 
+/// The rights that the unit needs to read the files that protect the answers, also when they are renewed.
+fn access_words(files: &AccessFiles) -> String {
+    let secrets = [&files.key, &files.tokens].into_iter().flatten();
+    let mut chgrp = Command::new("chgrp plumb-agent-tls");
+    let mut chmod = Command::new("chmod 640");
+    let mut has_some = false;
+    for path in secrets {
+        (chgrp, chmod) = (chgrp.path(path), chmod.path(path));
+        has_some = true;
+    }
+    if !has_some {
+        return String::new();
+    }
+    let line = |command: Command| {
+        let line = command.line();
+        line.map_or_else(|_| String::new(), |line| line.to_string())
+    };
+    format!(
+        "
+# To read these files the unit needs a group, and a drop-in (systemctl edit plumb-agent):
+#
+#   groupadd --system plumb-agent-tls
+#   {}
+#   {}
+#
+# [Service]
+# SupplementaryGroups=plumb-agent-tls
+",
+        line(chgrp),
+        line(chmod)
+    )
+}
+
 /// Notes the kernel that runs.
 fn note_kernel(writer: &mut Writer) {
     let release = rustix::system::uname();
@@ -354,6 +411,7 @@ fn read_again(
     args: &Agent,
     before: AgentConfig,
     writer: &mut Writer,
+    server: Option<&Server>,
 ) -> (AgentConfig, Option<Config>) {
     let reloading = NotifyState::monotonic_usec_now().ok();
     let states: Vec<NotifyState<'_>> = [NotifyState::Reloading]
@@ -363,6 +421,7 @@ fn read_again(
     tell_systemd(&states);
     let read = AgentConfig::read(args).and_then(|config| Ok((config, Config::read(None, true)?)));
     let taken = read.and_then(|(mut config, accepted)| {
+        let access = config.access.access()?;
         if config.state_dir != before.state_dir {
             output::say(&format!(
                 "state_dir: the history stays in {} until the agent starts again",
@@ -377,6 +436,10 @@ fn read_again(
         writer
             .set_settings(config.history.clone())
             .map_err(|error| Failure::failed(&error))?;
+        if let Some(server) = server {
+            let set = server.set_access(access);
+            set.map_err(|error| Failure::failed(&error).at("listen"))?;
+        }
         Ok((config, accepted))
     });
     tell_systemd(&[NotifyState::Ready]);

@@ -84,7 +84,7 @@ pub enum Command {
     Agent(Agent),
     /// Print, check or copy the history of the disks
     History(History),
-    /// Serve a history over HTTP to programs on this host (read-only)
+    /// Serve a history over HTTP (read-only)
     Serve(Serve),
     /// Profile and rank the disks of many hosts
     Fleet(Fleet),

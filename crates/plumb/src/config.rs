@@ -203,7 +203,8 @@ impl<'a> ConfigText<'a> {
         before.matches('\n').count() + 1
     }
 
-    fn error(&self, start: usize, found: String, expected: String) -> ConfigError {
+    /// The error of a place in the text, as a number of bytes.
+    pub fn error(&self, start: usize, found: String, expected: String) -> ConfigError {
         ConfigError {
             file: self.file.to_owned(),
             line: self.line(start),

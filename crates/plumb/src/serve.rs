@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumb_http::{Access, Answer, Handler, Limits, Reply, Server};
+use plumb_http::{Answer, Handler, Limits, Reply, Server};
 
 use crate::api::{Api, PATHS};
 use crate::cli::Serve;
@@ -24,8 +24,13 @@ const LONG: Duration = Duration::from_secs(3600);
 /// Runs the command.
 ///
 /// # Errors
-/// When the history cannot be read, or the address is in use.
+/// When the history cannot be read, the address is in use, or a file that protects the answers does not fit.
 pub fn run(args: &Serve) -> Result<Exit, Failure> {
+    if let Some(mistake) = args.address_mistake() {
+        return Err(Failure::usage(mistake));
+    }
+    let access_files = args.access_files();
+    let access = access_files.access()?;
     let state_dir = span::folder(args.folder.as_deref().or(args.state_dir.as_deref()))?;
     // As long as one reader has the files open, an agent that ends leaves its log beside them.
     let _open = span::open(&state_dir)?;
@@ -53,11 +58,11 @@ pub fn run(args: &Serve) -> Result<Exit, Failure> {
             other => Answer::not_found(other, &[&[HEALTH][..], &PATHS].concat()).into(),
         }
     });
-    let server = Server::start(listener, Limits::default(), Access::default(), handler)
+    let server = Server::start(listener, Limits::default(), access, handler)
         .map_err(|error| Failure::failed(&error))?;
     output::say(&format!(
-        "serving the history in {folder} at http://{}/api/v1/devices",
-        server.address()
+        "serving the history in {folder} at {}/api/v1/devices",
+        server.url()
     ));
     while !ended.load(std::sync::atomic::Ordering::Relaxed) {
         wait_until(Instant::now() + LONG, &ended, || {});

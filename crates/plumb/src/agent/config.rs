@@ -17,7 +17,7 @@ use super::recording::{Percent, RecordingSettings, helper};
 use crate::cli::{Agent, FLEET_TIERS, STATE_DIR};
 use crate::config::{ConfigError, ConfigText, is_there, read_text};
 use crate::failure::Failure;
-use crate::listen;
+use crate::listen::{self, AccessFiles};
 use crate::moment::parse_duration;
 
 /// The file of the host.
@@ -27,9 +27,12 @@ pub const PATH: &str = "/etc/plumb/agent.toml";
 const SURVEY: &str = "/run/plumb-survey/check.json";
 
 /// Keys of the file, in the order of the documentation.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 23] = [
     "state_dir",
     "listen",
+    "tls_certificate",
+    "tls_key",
+    "token_file",
     "survey",
     "interval",
     "judge_every",
@@ -52,6 +55,9 @@ const KEYS: [&str; 20] = [
 
 /// Keys of the table `export`.
 const EXPORT_KEYS: [&str; 3] = ["folder", "command", "tiers"];
+
+/// Keys of the files that an address beyond loopback needs.
+const ACCESS_KEYS: [&str; 3] = ["tls_certificate", "tls_key", "token_file"];
 
 /// Longest time between two readings: counters of a device that goes away are lost with it.
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
@@ -77,6 +83,8 @@ pub struct AgentConfig {
     pub state_dir: PathBuf,
     /// Address for metrics; none when `None`.
     pub listen: Option<SocketAddr>,
+    /// Files that protect the answers at this address.
+    pub access: AccessFiles,
     /// File of the survey: a document of `plumb check --json`.
     pub survey: PathBuf,
     /// Time between two readings.
@@ -98,6 +106,7 @@ impl Default for AgentConfig {
         AgentConfig {
             state_dir: PathBuf::from(STATE_DIR),
             listen: None,
+            access: AccessFiles::default(),
             survey: PathBuf::from(SURVEY),
             interval: Duration::from_secs(10),
             judge_every: Duration::from_secs(300),
@@ -151,7 +160,9 @@ impl AgentConfig {
     pub fn parse(file: &str, text: &str) -> Result<AgentConfig, ConfigError> {
         let source = ConfigText { file, text };
         let mut config = AgentConfig::default();
-        for (key, value) in source.table()?.get_ref().iter() {
+        let mut listen = None;
+        let table = source.table()?;
+        for (key, value) in table.get_ref().iter() {
             let keep = match key.get_ref().as_ref() {
                 "state_dir" => {
                     let expected = "the whole path of a folder, such as \"/var/lib/plumb-agent\"";
@@ -159,7 +170,19 @@ impl AgentConfig {
                     continue;
                 }
                 "listen" => {
-                    config.listen = Some(source.read(value, listen::EXPECTED, listen::loopback)?);
+                    let expected = listen::expected(ACCESS_KEYS);
+                    config.listen = Some(source.read(value, &expected, |text| text.parse().ok())?);
+                    listen = Some(value);
+                    continue;
+                }
+                name @ ("tls_certificate" | "tls_key" | "token_file") => {
+                    let expected = "the whole path of a file, such as \"/etc/plumb/tls.crt\"";
+                    let path = Some(source.read(value, expected, whole_path)?);
+                    match name {
+                        "tls_certificate" => config.access.certificate = path,
+                        "tls_key" => config.access.key = path,
+                        _ => config.access.tokens = path,
+                    }
                     continue;
                 }
                 "survey" => {
@@ -257,6 +280,23 @@ impl AgentConfig {
             let expected = "a time in days or hours from \"1h\" to \"3660d\"";
             config.history.tiers[keep as usize].keep_ns = source.read(value, expected, days_ns)?;
         }
+        if let Some(value) = listen {
+            // The other keys can come behind the address.
+            let is_fitting = |address: &SocketAddr| config.access.permit(*address);
+            let expected = listen::expected(ACCESS_KEYS);
+            source.read(value, &expected, |text| {
+                text.parse().ok().filter(is_fitting)
+            })?;
+        }
+        if config.access.certificate.is_some() != config.access.key.is_some() {
+            let mut keys = table.get_ref().iter();
+            let one = keys.find(|(key, _)| key.get_ref().starts_with("tls_"));
+            let start = one.map_or(0, |(key, _)| key.span().start);
+            let found =
+                one.map_or_else(String::new, |(key, _)| format!("`{}` alone", key.get_ref()));
+            let expected = "`tls_certificate` and `tls_key`";
+            return Err(source.error(start, found, expected.to_owned()));
+        }
         Ok(config)
     }
 
@@ -267,6 +307,14 @@ impl AgentConfig {
             ns => format!("{}h", ns / HOUR_NS),
         };
         let listen = self.listen.map(|address| ("listen", address.to_string()));
+        let AccessFiles {
+            certificate,
+            key,
+            tokens,
+        } = &self.access;
+        let access = ACCESS_KEYS.into_iter().zip([certificate, key, tokens]);
+        let access =
+            access.filter_map(|(key, path)| Some((key, path.as_ref()?.display().to_string())));
         let lines = [
             ("state_dir", self.state_dir.display().to_string()),
             ("survey", self.survey.display().to_string()),
@@ -283,6 +331,7 @@ impl AgentConfig {
         let lines = lines
             .into_iter()
             .chain(listen)
+            .chain(access)
             .chain(webhook)
             .chain(runbook_url.map(|url| ("runbook_url", url)))
             .map(|(key, value)| (key, serde_json::Value::from(value)));
@@ -428,7 +477,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read() {
-        let text = "state_dir = \"/srv/plumb\"\nsurvey = \"/srv/check.json\"\ninterval = \"5s\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n\
+        let text = "state_dir = \"/srv/plumb\"\nsurvey = \"/srv/check.json\"\ninterval = \"5s\"\nlisten = \"[::]:9974\"\n\
+                    tls_certificate = \"/etc/plumb/tls.crt\"\ntls_key = \"/etc/plumb/tls.key\"\ntoken_file = \"/etc/plumb/token\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n\
                     command = [\"/bin/page\", \"a \\\"b\\\"\"]\nwebhook = \"http://[::1]:9/hook?a=b\"\nrunbook_url = \"https://wiki.example.org/{rule}\"\n\
                     record_p99 = \"2.5ms\"\nrecord_misfit = \"12.5 %\"\nrecord_devices = [\"sdb\", \"naa.5\"]\nrecord_duration = \"90s\"\nrecord_pause = \"2h\"\nrecord_per_day = 4\nrecord_max = \"256m\"\n";
         let config = AgentConfig::parse("agent.toml", text).expect("a file without mistakes");
@@ -436,6 +486,10 @@ mod tests {
         assert_eq!(config.survey, Path::new("/srv/check.json"));
         assert_eq!(config.interval, Duration::from_secs(5));
         assert_eq!(config.history.bytes_max, 512 << 20);
+        assert_eq!(config.listen, "[::]:9974".parse().ok());
+        let files = ["tls.crt", "tls.key", "token"];
+        let files = files.map(|file| Path::new("/etc/plumb").join(file));
+        assert_eq!(config.access.paths(), files);
         let kept = config.history.tiers.map(|tier| tier.keep_ns / HOUR_NS);
         assert_eq!(kept, [12, 35 * 24, 365 * 24]);
         let recording = RecordingSettings {
@@ -503,7 +557,7 @@ mod tests {
         for (text, message) in [
             (
                 "\nintervall = \"5s\"",
-                "a:2: found key `intervall`, expected one of state_dir, listen, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
+                "a:2: found key `intervall`, expected one of state_dir, listen, tls_certificate, tls_key, token_file, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
                  keep_days, command, webhook, runbook_url, record_p99, record_misfit, record_devices, record_duration, record_pause, \
                  record_per_day, record_max, export; did you mean `interval`?",
             ),
@@ -518,6 +572,19 @@ mod tests {
             (
                 "state_dir = \"history\"",
                 "a:1: found `\"history\"`, expected the whole path of a folder, such as \"/var/lib/plumb-agent\"",
+            ),
+            (
+                "\nlisten = \"0.0.0.0:9974\"\ntoken_file = \"/etc/plumb/token\"",
+                "a:2: found `\"0.0.0.0:9974\"`, expected a loopback address with a port, such as \"127.0.0.1:9974\" (any other address needs TLS \
+                 and a token: tls_certificate, tls_key and token_file)",
+            ),
+            (
+                "\ntls_key = \"/etc/plumb/tls.key\"",
+                "a:2: found `tls_key` alone, expected `tls_certificate` and `tls_key`",
+            ),
+            (
+                "token_file = \"token\"",
+                "a:1: found `\"token\"`, expected the whole path of a file, such as \"/etc/plumb/tls.crt\"",
             ),
             (
                 "survey = \"check.json\"",
@@ -615,6 +682,7 @@ mod tests {
         assert_eq!(AgentConfig::parse("shown", &shown.join("\n")), Ok(default));
         let example = AgentConfig::parse("examples", &examples.join("\n"));
         let example = example.expect("a file without mistakes");
+        assert_eq!(example.access.paths().len(), 3);
         assert!(example.listen.is_some() && example.receivers.webhook.is_some());
         assert!(!example.receivers.command.is_empty() && example.receivers.runbook_url.is_some());
         assert!(example.export.is_some());

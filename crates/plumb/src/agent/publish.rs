@@ -155,20 +155,15 @@ impl Board {
     }
 
     /// Starts to answer requests. An agent that cannot do so counts all the same.
-    pub fn serve(&self, listener: TcpListener, api: Arc<Api>) -> Option<Server> {
+    pub fn serve(&self, listener: TcpListener, access: Access, api: Arc<Api>) -> Option<Server> {
         let state = Arc::clone(&self.state);
         let answer = move |request: &Request<'_>| match api.reply(request) {
             Some(reply) => reply,
             None => lock(&state).answer(request).into(),
         };
-        match Server::start(
-            listener,
-            Limits::default(),
-            Access::default(),
-            Arc::new(answer),
-        ) {
+        match Server::start(listener, Limits::default(), access, Arc::new(answer)) {
             Ok(server) => {
-                output::say(&format!("metrics at http://{}/metrics", server.address()));
+                output::say(&format!("metrics at {}/metrics", server.url()));
                 Some(server)
             }
             Err(error) => {

@@ -465,6 +465,10 @@ const MANUALS: &[Manual] = &[
                 "plumb serve /srv/backup --listen 127.0.0.1:8080",
                 "Serve a copy at another port",
             ),
+            (
+                "sudo plumb serve --listen 0.0.0.0:9975 --tls-certificate tls.crt --tls-key tls.key --token-file token",
+                "Serve other hosts by TLS, to clients with a token",
+            ),
         ],
         usual: &[],
     },

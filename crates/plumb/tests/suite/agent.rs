@@ -20,6 +20,7 @@ use crate::common::schema::Schema;
 use crate::common::{Folder, Ran, copy_program, plumb};
 use crate::fleet_windows;
 
+mod access;
 mod durability;
 mod flood;
 mod metrics;

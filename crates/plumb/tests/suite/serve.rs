@@ -16,6 +16,8 @@ use crate::common::schema::Schema;
 use crate::common::store::{BEGIN, DAY, HOUR, IDENTITY, SECOND, WINDOW, add_ios, empty, store};
 use crate::common::{Folder, Ran, command, plumb};
 
+mod access;
+
 /// Windows of 5 minutes with I/O.
 const WINDOWS: i64 = 30;
 
@@ -73,10 +75,12 @@ struct Serving {
 
 impl Serving {
     fn begin(args: &[&str]) -> Serving {
+        let has_address = args.iter().any(|arg| arg.starts_with("--listen="));
+        let address = (!has_address).then_some("--listen=127.0.0.1:0");
         let mut child = command()
             .arg("serve")
             .args(args)
-            .args(["--listen", "127.0.0.1:0"])
+            .args(address)
             .env("TZ", "UTC-2")
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
@@ -85,7 +89,7 @@ impl Serving {
         let line = wait::Lines::of("plumb serve", child.stderr.take().expect("a pipe")).next();
         let line = line.expect("a line");
         let address = line.trim().strip_suffix("/api/v1/devices");
-        let address = address.and_then(|line| line.rsplit_once("http://"));
+        let address = address.and_then(|line| line.rsplit_once("://"));
         let address = address.unwrap_or_else(|| panic!("no address in {line}")).1;
         Serving {
             child,

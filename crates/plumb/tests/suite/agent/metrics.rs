@@ -444,26 +444,34 @@ fn a_socket_for_other_hosts_is_refused() {
     assert!(said.contains(&words), "{said}");
 }
 
+/// A file of `contrib/prometheus`.
+pub fn contrib(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/prometheus");
+    fs::read_to_string(folder.join(name)).expect("a file of contrib")
+}
+
+/// The scrape configuration for an agent on loopback.
+fn scrape_of(agent: SocketAddr) -> String {
+    let scrape = contrib("scrape.yml");
+    assert!(scrape.contains("localhost:9974"), "{scrape}");
+    scrape.replace("localhost:9974", &agent.to_string())
+}
+
 /// Debian's Prometheus with the rules of `contrib/`, their times shortened.
-struct Prometheus {
+pub struct Prometheus {
     child: Child,
     address: SocketAddr,
     _folder: Folder,
 }
 
 impl Prometheus {
-    fn begin(program: &Path, agent: SocketAddr, args: &[&str]) -> Prometheus {
+    pub fn begin(program: &Path, scrape: &str, args: &[&str]) -> Prometheus {
         let folder = Folder::new("agent-prometheus");
-        let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/prometheus");
-        let text = |name: &str| fs::read_to_string(contrib.join(name)).expect("a file of contrib");
-        let rules = text("rules.yml").replace("[15m]", "[20s]");
+        let rules = contrib("rules.yml").replace("[15m]", "[20s]");
         let rules = rules
             .replace("for: 15m", "for: 1s")
             .replace("for: 10m", "for: 1s");
         folder.file("rules.yml", rules);
-        let scrape = text("scrape.yml");
-        assert!(scrape.contains("localhost:9974"), "{scrape}");
-        let scrape = scrape.replace("localhost:9974", &agent.to_string());
         let global =
             "global: { scrape_interval: 1s, evaluation_interval: 1s }\nrule_files: [rules.yml]\n";
         let configuration = folder.file("prometheus.yml", format!("{global}{scrape}"));
@@ -516,7 +524,7 @@ impl Prometheus {
     }
 
     /// The value of an expression with one series.
-    fn value(&self, expression: &str) -> Option<f64> {
+    pub fn value(&self, expression: &str) -> Option<f64> {
         self.query(expression).first()?["value"][1]
             .as_str()?
             .parse()
@@ -543,9 +551,10 @@ fn prometheus_reads_native_histograms() {
     let took = begun.elapsed().as_secs_f64();
     agent.series_with(300.0);
     let native = ["--enable-feature=native-histograms"];
+    let scrape = scrape_of(agent.address);
     let (text, native) = (
-        Prometheus::begin(&program, agent.address, &[]),
-        Prometheus::begin(&program, agent.address, &native),
+        Prometheus::begin(&program, &scrape, &[]),
+        Prometheus::begin(&program, &scrape, &native),
     );
     let labels = format!("{{device=\"{device}\",op=\"read\"}}");
     let latency = format!("plumb_io_latency_seconds{labels}");
@@ -617,7 +626,7 @@ fn prometheus_reads_the_metrics_and_alerts() {
     let device = agent.disk.name();
     agent.read((0..100).map(|number| number * 8192));
     agent.series_with(100.0);
-    let prometheus = Prometheus::begin(&program, agent.address, &[]);
+    let prometheus = Prometheus::begin(&program, &scrape_of(agent.address), &[]);
     let ios = format!("plumb_ios_total{{device=\"{device}\",op=\"read\"}}");
     wait::until("the reads in Prometheus", LIMIT, || {
         prometheus.value(&ios) == Some(100.0)
@@ -672,9 +681,11 @@ fn the_alert_rules_hold_in_their_own_tests() {
     require!(Tool("promtool"));
     let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/prometheus");
     for args in [
-        ["check", "rules", "rules.yml"],
-        ["check", "config", "scrape.yml"],
-        ["test", "rules", "rules.test.yml"],
+        &["check", "rules", "rules.yml"][..],
+        &["check", "config", "scrape.yml"],
+        // The files of the certificate and of the token are on no other host.
+        &["check", "config", "--syntax-only", "scrape-tls.yml"],
+        &["test", "rules", "rules.test.yml"],
     ] {
         run(Command::new("promtool").args(args).current_dir(&contrib));
     }
