@@ -65,6 +65,19 @@ fn fetch(server: &Server, trusted: &Certificate, host: &str, args: &[&str]) -> (
     (status, String::from_utf8(done.stdout).expect("text"))
 }
 
+/// The protocol inside of TLS that a server takes of two.
+fn protocol(port: u16) -> String {
+    let done = wait::output_of(
+        Command::new("openssl")
+            .args(["s_client", "-alpn", "h2,http/1.1", "-connect"])
+            .arg(format!("127.0.0.1:{port}"))
+            .stdin(Stdio::null()),
+    );
+    let out = String::from_utf8_lossy(&done.stdout);
+    let line = out.lines().find(|line| line.contains("ALPN"));
+    line.unwrap_or("").to_owned()
+}
+
 #[test]
 fn requests_without_a_token_reach_no_handler() {
     let limits = Limits {
@@ -158,6 +171,7 @@ fn other_hosts_are_answered_by_tls() {
             let (_, answer) = ask("127.0.0.1", &["-H", &header, "-H", &host]);
             assert!(answer.ends_with("\n421"), "{host}: {answer}");
         }
+        assert_eq!(protocol(server.address().port()), "ALPN protocol: http/1.1");
         // Status 35 of curl is a failed handshake, 60 an unknown certificate.
         let (code, _) = ask("127.0.0.1", &["-H", &header, "--tls-max", "1.2"]);
         assert_eq!(code, 35);
@@ -216,7 +230,7 @@ fn slow_handshakes_hold_up_nobody() {
         .stderr(Stdio::null())
         .spawn()
         .expect("openssl starts");
-    plumb_testkit::wait::exit("openssl", wait::PATIENCE, &mut client);
+    wait::exit("openssl", wait::PATIENCE, &mut client);
 }
 
 #[test]
