@@ -296,6 +296,11 @@ impl Writer {
         self.add_at(Tier::FiveMinutes, span, increment)
     }
 
+    /// Notes that all I/O before a time are added: the disks may have had none.
+    pub fn end_reading(&mut self, to_ns: i64) {
+        self.upto_ns = to_ns;
+    }
+
     /// Adds a saved profile: to the finest tier with a window that contains its whole time, and to all coarser ones.
     ///
     /// # Errors

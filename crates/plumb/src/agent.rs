@@ -565,6 +565,7 @@ impl RunningAgent {
                 output::say(&line);
             }
         }
+        writer.end_reading(span.to_ns);
         self.recent.end_reading(span);
     }
 

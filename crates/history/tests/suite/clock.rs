@@ -50,6 +50,20 @@ fn a_clock_that_goes_back_counts_nothing_twice() {
     }
 }
 
+/// The store knows how far it is also if no disk had an I/O.
+#[test]
+fn time_without_io_is_stored() {
+    let room = temp_dir("quiet");
+    let mut writer = Writer::open(room.path(), exact()).expect("a store");
+    let load = Load::new(4, BEGIN, 3, 10, 32);
+    feed(&mut writer, &load);
+    writer.end_reading(BEGIN + HOUR);
+    writer.checkpoint(BEGIN + HOUR).expect("a checkpoint");
+    drop(writer);
+    let reader = Reader::open(room.path(), &exact()).expect("a store");
+    assert_eq!(reader.upto_ns().expect("a sound file"), BEGIN + HOUR);
+}
+
 /// A disk ends I/O in another window than the one that counted them.
 #[test]
 fn latencies_of_an_earlier_window_are_stored() {
