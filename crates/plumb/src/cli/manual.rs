@@ -279,12 +279,12 @@ const MANUALS: &[Manual] = &[
         examples: &[
             ("sudo plumb history export sda@7d", "Print a week as CSV"),
             (
-                "sudo plumb history export sda@7d --as json",
-                "Print it as JSON",
-            ),
-            (
                 "sudo plumb history export --last 30d --as parquet -o db1.parquet",
                 "Write a month of all devices as Parquet, for engines that read it",
+            ),
+            (
+                "sudo plumb history export --fleet /srv/fleet",
+                "Write each day that is over for plumb fleet",
             ),
         ],
         usual: &[],
@@ -403,6 +403,20 @@ const MANUALS: &[Manual] = &[
             (
                 "plumb fleet merge monday.fleet tuesday.fleet -o week.fleet",
                 "Merge two days",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["fleet", "rows"],
+        examples: &[
+            (
+                "plumb fleet rows all.fleet -o rows.parquet",
+                "Write the rows of a merged fleet",
+            ),
+            (
+                "plumb fleet rows shards -o rows.parquet",
+                "Write the rows of the fleet files in a folder",
             ),
         ],
         usual: &[],
