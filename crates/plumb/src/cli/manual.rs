@@ -458,10 +458,6 @@ const MANUALS: &[Manual] = &[
                 "Print ten seconds of one disk",
             ),
             (
-                "sudo plumb watch --app",
-                "Compare the bytes that applications ask for with those at the disks",
-            ),
-            (
                 "sudo plumb watch --from history:sda@2d",
                 "Step through the windows of the history",
             ),

@@ -241,7 +241,7 @@ fn interval() -> Value {
         "inputs": [],
         "findings": analyzed["findings"],
         "result": {
-            "seconds": 1.0, "profiles": analyzed["result"]["profiles"],
+            "seconds": 1.0, "until": null, "profiles": analyzed["result"]["profiles"],
             "processes": [], "apart": [], "seen_again": [], "filter": null, "app": null, "notes": [],
             "whole": {"seconds": 2.0, "unknown": analyzed["result"]["unknown"], "silent": [], "app": null},
         },
