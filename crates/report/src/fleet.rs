@@ -167,6 +167,11 @@ pub struct FleetRule {
     pub unknown: u64,
 }
 
+/// Whether a rule has no finding beyond notes.
+fn is_note(rule: &FleetRule) -> bool {
+    rule.worst <= Some(Severity::Note)
+}
+
 /// Everything that the report prints.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FleetAnswer {
@@ -260,13 +265,15 @@ impl FleetAnswer {
             ),
         };
         let (word, why) = match outcome {
-            Outcome::Findings if self.examples.iter().all(is_problem) => (Word::Problem, None),
-            Outcome::Findings => (Word::Misfit, None),
-            Outcome::Clean if findings > 0 => (
-                Word::Ok,
-                Some("all below the limit of --fail-on".to_owned()),
-            ),
-            Outcome::Clean => (Word::Ok, None),
+            // By default the findings of a fleet leave the exit status at 0, and they are findings all the same.
+            Outcome::Clean if findings == 0 => (Word::Ok, None),
+            Outcome::Clean if self.rules.iter().all(is_note) => {
+                (Word::Ok, Some("all of them are notes".to_owned()))
+            }
+            Outcome::Findings | Outcome::Clean => match self.examples.iter().all(is_problem) {
+                true => (Word::Problem, None),
+                false => (Word::Misfit, None),
+            },
             Outcome::Unknown(WhyUnknown::ReadInPart) => (Word::Unknown, Some(self.missing())),
             Outcome::Unknown(WhyUnknown::TooFewIos) => {
                 (Word::Unknown, Some("no I/O was seen".to_owned()))

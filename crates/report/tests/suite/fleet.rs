@@ -232,6 +232,8 @@ fn the_verdict_follows_the_outcome() {
             Outcome::Clean,
             "OK: no finding on 0 devices of 0 hosts.\n",
         ),
+        // The exit status is 0 by default, and the findings are there all the same.
+        (&fleet(), Outcome::Clean, "PROBLEM: 1,200 findings"),
         (
             &empty,
             Outcome::Unknown(WhyUnknown::TooFewIos),
