@@ -79,6 +79,9 @@ impl Object {
     }
 }
 
+/// Calls to load one program, as many as libbpf makes.
+const LOADS_MAX: u32 = 5;
+
 /// The way of attaching that is asked for; else the cheapest that the kernel takes.
 pub(crate) fn cheapest<T>(
     asked: Option<Attached>,
@@ -149,20 +152,32 @@ pub(crate) fn attach_one(
         Attached::TypedTracepoints => {
             let program: Result<&mut BtfTracePoint, ProgramError> = program.try_into();
             program.and_then(|program| {
-                program.load(tracepoint, btf)?;
+                load_again(|| program.load(tracepoint, btf))?;
                 program.attach().map(|_| ())
             })
         }
         Attached::RawTracepoints => {
             let program: Result<&mut RawTracePoint, ProgramError> = program.try_into();
             program.and_then(|program| {
-                program.load()?;
+                load_again(|| program.load())?;
                 program.attach(tracepoint).map(|_| ())
             })
         }
         Attached::Tracefs => return Err(takes_no_program(name)),
     };
     done.map_err(|error| refused(name, &error))
+}
+
+/// Loads a program. A signal that waits ends the check of the kernel: it asks for another call then.
+fn load_again(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
+    for _ in 1..LOADS_MAX {
+        match load() {
+            Err(ProgramError::LoadError { io_error, .. })
+                if io_error.kind() == std::io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+    }
+    load()
 }
 
 fn refused(program: &'static str, error: &ProgramError) -> CaptureError {

@@ -70,8 +70,8 @@ fn program_called(folder: &Folder, name: &[u8]) -> PathBuf {
     link
 }
 
-/// Starts reads of 4 KiB each by `dd` under another name.
-fn begin_reads(program: &Path, disk: &LoopDevice, count: u64) -> Child {
+/// Starts reads of 4 KiB each by `dd` under another name, from a block on.
+fn begin_reads(program: &Path, disk: &LoopDevice, from: u64, count: u64) -> Child {
     let mut command = Command::new(program);
     command.arg(format!("if={}", disk.path().display())).args([
         "of=/dev/null",
@@ -79,6 +79,7 @@ fn begin_reads(program: &Path, disk: &LoopDevice, count: u64) -> Child {
         "iflag=direct",
         "status=none",
     ]);
+    command.arg(format!("skip={from}"));
     let child = command.arg(format!("count={count}")).spawn();
     child.expect("dd starts")
 }
@@ -232,13 +233,23 @@ fn a_flood_loses_no_io_and_no_good_client() {
         let flood = scope.spawn(|| flood(agent.address, held_max, &is_over));
         let slow = scope.spawn(|| be_slow(agent.address, &is_over));
         let good = scope.spawn(|| be_good(&agent, &is_over));
+        // Each process has places of its own: at one place at one moment two processes may count for each other.
+        let mut from = 0;
         let children = HOSTILE.map(|(name, _)| {
             let program = program_called(&agent.folder, name);
-            begin_reads(&program, &agent.disk, READS_OF_HOSTILE)
+            from += READS_OF_HOSTILE;
+            begin_reads(
+                &program,
+                &agent.disk,
+                from - READS_OF_HOSTILE,
+                READS_OF_HOSTILE,
+            )
         });
         let mut reader = DirectReader::open(agent.disk.path(), 4096);
         for number in 0..reads {
-            reader.read_at(number * 7919 % 2048 * 4096).expect("a read");
+            reader
+                .read_at((1024 + number * 7919 % 1024) * 4096)
+                .expect("a read");
             if number % 20 == 0 {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -327,7 +338,7 @@ fn memory_is_bounded_with_many_disks_and_senders() {
     let mut running = VecDeque::new();
     for number in 0..SENDERS {
         let program = program_called(&agent.folder, format!("sender-{number}").as_bytes());
-        running.push_back(begin_reads(&program, disks[number % disks.len()], 1));
+        running.push_back(begin_reads(&program, disks[number % disks.len()], 0, 1));
         if running.len() > 8 {
             let mut first = running.pop_front().expect("one");
             assert!(wait::exit("dd", LIMIT, &mut first).success());
