@@ -13,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time between two looks at a command that runs.
 const GLANCE: Duration = Duration::from_millis(10);
+/// Time for the end of a command that was killed.
+const KILL_MAX: Duration = Duration::from_secs(5);
 /// Bytes that are kept of the end of the standard error.
 const STDERR_KEPT: usize = 1024;
 /// Bytes of the standard error that are read at one look: a command that never stops writing must not hold up its end.
@@ -91,7 +93,7 @@ impl CommandRun<'_> {
                 return Ok(status);
             }
             if Instant::now() >= end || self.is_over.is_some_and(|is_over| is_over()) {
-                kill_all(&mut child)?;
+                kill_all(child)?;
                 return Ok(None);
             }
             thread::sleep(GLANCE);
@@ -111,12 +113,20 @@ fn keep_end(pipe: &mut ChildStderr, kept: &mut Vec<u8>) {
     }
 }
 
-/// Kills a command with its descendants.
-fn kill_all(child: &mut Child) -> io::Result<()> {
+/// Kills a command with its descendants. One that an I/O keeps in the kernel is left to a thread.
+fn kill_all(mut child: Child) -> io::Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let killed = group.map(|group| kill_process_group(group, Signal::KILL));
     if !matches!(killed, Some(Ok(()))) {
         child.kill()?;
     }
-    child.wait().map(drop)
+    let end = Instant::now() + KILL_MAX;
+    while child.try_wait()?.is_none() {
+        if Instant::now() >= end {
+            let wait = thread::Builder::new().name("killed".to_owned());
+            return wait.spawn(move || child.wait()).map(drop);
+        }
+        thread::sleep(GLANCE);
+    }
+    Ok(())
 }
