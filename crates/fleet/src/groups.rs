@@ -32,7 +32,7 @@ const GROUPS_MAX: usize = 32;
 /// A device.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The place of its host in [`Population::hosts`].
+    /// The place of its host among those of the population.
     pub host: u32,
     /// Its name on the host.
     pub device: String,
@@ -42,7 +42,7 @@ pub struct Member {
     pub found: u64,
     /// The defects that could be judged, likewise.
     pub judged: u64,
-    /// Attributes of its own, as places in [`Population::values`].
+    /// Attributes of its own, as places among the values of the population.
     own: Vec<u32>,
 }
 
@@ -61,7 +61,7 @@ pub struct Population {
 /// A group; see the module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// The value that explains most, as its place in [`Population::values`].
+    /// The value that explains most, as its place among those of the population.
     pub value: u32,
     /// Values with exactly the same devices.
     pub same: Vec<u32>,
@@ -71,7 +71,7 @@ pub struct Group {
     pub lift: Interval<[u64; 2]>,
     /// The chance of it, multiplied by the number of tests; at most [`CHANCE_MAX`].
     pub chance: f64,
-    /// Devices of the group with the defect, as places in [`Population::members`].
+    /// Devices of the group with the defect, as places among the members of the population.
     pub members: Vec<usize>,
 }
 

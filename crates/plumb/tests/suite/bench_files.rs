@@ -453,6 +453,7 @@ fn a_job_file_gives_the_figures_of_fio() {
         device.path().display()
     );
     let file = folder.file("j.fio", text);
+    let machine = plumb_testkit::Machine::watched();
     let fio = Command::new("fio")
         .args(["--output-format=json"])
         .arg(&file)
@@ -465,11 +466,15 @@ fn a_job_file_gives_the_figures_of_fio() {
     let ours: Vec<f64> = (0..2)
         .map(|run| number(&document["result"]["runs"][run]["average"]["ios_per_second"]))
         .collect();
+    let is_close = |(ours, theirs): (&f64, &f64)| (ours / theirs - 1.0).abs() < 0.1;
+    // Only a wrong result needs the excuse of a busy machine.
+    if !ours.iter().zip(&theirs).all(is_close)
+        && let Some(why) = machine.was_busy()
+    {
+        plumb_testkit::undecided!(why);
+    }
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        assert!(
-            (ours / theirs - 1.0).abs() < 0.1,
-            "{ours:?}, fio {theirs:?}"
-        );
+        assert!(is_close((ours, theirs)), "{ours:?}, fio {theirs:?}");
     }
     assert!(
         (ours[0] / ours[1] - 2.0).abs() < 0.2,
