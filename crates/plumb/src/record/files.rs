@@ -163,17 +163,20 @@ impl Files {
     /// As [`Files::write`].
     fn is_out_of_room(&mut self, info: &SourceInfo, now: Duration) -> Result<bool, Failure> {
         let room = self.limit.bytes();
+        let may_be = |writer: &GrowingWriter| writer.bytes_max() + MARGIN_BYTES > room;
+        if !self.writer.as_ref().is_some_and(may_be) {
+            return Ok(false);
+        }
+        // Rows in memory count as if they were not packed: their true length is known when they are written.
         let told = self.since_begun(info);
         let Some(writer) = &mut self.writer else {
             return Ok(false);
         };
-        // Rows in memory count as if they were not packed: their true length is known when they are written.
-        if writer.bytes_max() + MARGIN_BYTES > room && writer.events() > writer.committed_events() {
+        if writer.events() > writer.committed_events() {
             let written = writer.commit(&told, now.saturating_sub(self.began));
             written.map_err(|error| self.failed(&error))?;
         }
-        let writer = self.writer.as_ref();
-        Ok(writer.is_some_and(|writer| writer.bytes_max() + MARGIN_BYTES > room))
+        Ok(self.writer.as_ref().is_some_and(may_be))
     }
 
     /// Ends the present file.
