@@ -237,12 +237,10 @@ impl Iterator for Lines {
         match self.read.recv_timeout(self.limit) {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => {
-                panic!(
-                    "waited {PATIENCE:?} in vain for the next line of {}",
-                    self.what
-                )
-            }
+            Err(RecvTimeoutError::Timeout) => panic!(
+                "waited {:?} in vain for the next line of {}",
+                self.limit, self.what
+            ),
         }
     }
 }
