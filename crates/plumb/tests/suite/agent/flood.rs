@@ -182,7 +182,7 @@ fn ask(to: SocketAddr, path: &str) -> Option<Duration> {
         .then(|| begun.elapsed())
 }
 
-/// What a good client saw during a flood.
+/// The answers that a good client got during a flood.
 struct Seen {
     times: Vec<Duration>,
     /// Connections that ended without an answer.
