@@ -152,6 +152,7 @@ rules! {
     SaturatedDevice(SaturatedDevice) "saturated-device" SATURATED_DEVICE;
     MisfitRose(MisfitRose) "misfit-rose" MISFIT_ROSE;
     LatencyGrew(LatencyGrew) "latency-grew" LATENCY_GREW;
+    LittleHeadroom(LittleHeadroom) "little-headroom" LITTLE_HEADROOM;
     SizesChanged(SizesChanged) "sizes-changed" SIZES_CHANGED;
     MisalignedTarget(MisalignedTarget) "misaligned-target" MISALIGNED_TARGET;
     MisalignedPartition(MisalignedPartition) "misaligned-partition" MISALIGNED_PARTITION;

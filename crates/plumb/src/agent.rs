@@ -18,7 +18,7 @@ use plumb_history::{
     DeviceIncrement, HistoryError, HostFactRow, Notice, Sender, Senders, Span, Writer,
 };
 use plumb_http::Server;
-use plumb_model::facts::{HostFact, HostValue};
+use plumb_model::facts::{HostFact, HostFactSource, HostValue};
 use plumb_profile::top::ProcessShare;
 use plumb_quoting::{Command, json};
 use sd_notify::NotifyState;
@@ -44,6 +44,7 @@ pub mod judge;
 mod layout;
 mod log;
 mod notify;
+mod packages;
 mod packed;
 mod publish;
 pub mod recent;
@@ -56,6 +57,7 @@ use judge::{Change, Judge};
 use layout::LayoutWatch;
 use log::ChangeLog;
 use notify::Notifier;
+use packages::PackageFile;
 use publish::Board;
 use recent::RecentWindows;
 use recording::Recordings;
@@ -139,6 +141,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         fault: None,
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
+        packages: PackageFile::default(),
         layout: LayoutWatch::new(layout::request_folder(), Path::new(identity::DISKS)),
         recent,
         log: ChangeLog::open(),
@@ -185,6 +188,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         }
         if !is_over {
             agent.survey(&mut writer, &config.survey, to_ns);
+            agent.note_packages(&mut writer, to_ns);
             agent.look_at_layout();
         }
         if is_over || stored.elapsed() >= CHECKPOINT {
@@ -377,13 +381,18 @@ fn note_kernel(writer: &mut Writer) {
     writer.note_host(host_row(now_ns(), &HostFact::Kernel, Some(&release)));
 }
 
-/// Notes the facts of a survey; those of an earlier one that it does not have are gone.
-fn note_host(writer: &mut Writer, at_ns: i64, facts: &BTreeMap<HostFact, HostValue>) {
+/// Notes all facts of a source; those of an earlier look that it does not have are gone.
+fn note_host(
+    writer: &mut Writer,
+    at_ns: i64,
+    source: HostFactSource,
+    facts: &BTreeMap<HostFact, HostValue>,
+) {
     for (fact, value) in facts {
         writer.note_host(host_row(at_ns, fact, Some(value)));
     }
-    let is_gone = |fact: &HostFact| *fact != HostFact::Kernel && !facts.contains_key(fact);
-    // Without them nothing is noted as gone; the next survey does it.
+    let is_gone = |fact: &HostFact| fact.source() == source && !facts.contains_key(fact);
+    // Without them nothing is noted as gone; the next look does it.
     for name in writer.present_host_facts().unwrap_or_default() {
         let known: Option<HostFact> = json::from_slice(name.as_bytes()).ok();
         if let Some(fact) = known.filter(is_gone) {
@@ -531,6 +540,7 @@ struct RunningAgent {
     fault: Option<String>,
     judge: Judge,
     survey: SurveyFile,
+    packages: PackageFile,
     layout: LayoutWatch,
     recent: Arc<RecentWindows>,
     log: ChangeLog,
@@ -603,6 +613,15 @@ impl RunningAgent {
         self.board.set_devices();
     }
 
+    /// Notes the packages of the host, if some of them are new.
+    fn note_packages(&mut self, writer: &mut Writer, at_ns: i64) {
+        match self.packages.read_new(Path::new(packages::FILE)) {
+            Ok(Some(packages)) => note_host(writer, at_ns, HostFactSource::Packages, &packages),
+            Ok(None) => {}
+            Err(why) => output::say(&format!("the packages of the host cannot be read: {why}")),
+        }
+    }
+
     /// Judges the layout by a survey that is new.
     fn survey(&mut self, writer: &mut Writer, path: &Path, at_ns: i64) {
         let survey = match self.survey.read_new(path) {
@@ -611,7 +630,7 @@ impl RunningAgent {
             Err(why) => return output::say(&format!("the survey cannot be read: {why}")),
         };
         if let Some(facts) = &survey.host {
-            note_host(writer, at_ns, facts);
+            note_host(writer, at_ns, HostFactSource::Survey, facts);
         }
         let changes = self.judge.survey(survey);
         for changes in changes.chunks(CHANGES_AT_ONCE) {

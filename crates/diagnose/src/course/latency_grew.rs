@@ -7,7 +7,7 @@ use plumb_model::facts::LatencyGrew;
 use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
 
-use super::{Course, CourseRule, CourseWindow, ValuedWindows, thresholds};
+use super::{Course, CourseRule, CourseWindow, ValuedWindows, middle, thresholds};
 use crate::rules::Outcome;
 
 /// Smallest growth: the histograms know a latency to a sixteenth, and a cache that fills moves medians by more than that.
@@ -32,22 +32,30 @@ pub const RULE: CourseRule = CourseRule {
 /// shares alone.
 const SHARE_OF_ONE: f64 = 0.9;
 
-/// Windows of one load may be compared: the rate and the mean size to a factor of 2, the class of sizes that most I/O have, and whether
-/// they are reads or writes. `None` for a window with both.
+/// Windows of one load may be compared: of one kind, with the rate to a factor of 2.
 fn load(window: &CourseWindow) -> Option<u32> {
+    Some(window.placed().max(1).ilog2() * KINDS + kind(window)?)
+}
+
+/// Kinds of I/O.
+const KINDS: u32 = 64 * 8 * 2;
+
+/// The kind of the I/O of a window, below [`KINDS`]: the mean size to a factor of 2, the class of sizes that most I/O have, and whether
+/// they are reads or writes. `None` for a window with both.
+pub(super) fn kind(window: &CourseWindow) -> Option<u32> {
     let placed = window.placed().max(1);
     let is_reads = match window.reads.max(window.writes) {
         most if (most as f64) < SHARE_OF_ONE * placed as f64 => return None,
         most => most == window.reads,
     };
-    let (rate, size) = (placed.ilog2(), (window.bytes / placed).max(1).ilog2());
+    let size = (window.bytes / placed).max(1).ilog2();
     let most = window.lengths.iter().max();
     let class = window
         .lengths
         .iter()
         .position(|ios| Some(ios) == most)
         .unwrap_or(0);
-    Some(((rate * 64 + size) * 8 + class as u32) * 2 + u32::from(is_reads))
+    Some((size * 8 + class as u32) * 2 + u32::from(is_reads))
 }
 
 fn judge(course: &Course) -> Outcome {
@@ -98,10 +106,4 @@ fn judge(course: &Course) -> Outcome {
         severity,
         Confidence::Medium,
     ))
-}
-
-/// The middle one of medians.
-fn middle(mut medians: Vec<u64>) -> u64 {
-    medians.sort_unstable();
-    medians.get(medians.len() / 2).copied().unwrap_or(0)
 }

@@ -46,9 +46,10 @@ fn judged_of(window_seconds: u64, windows: Vec<CourseWindow>, host: Vec<HostChan
     })
 }
 
-const ALL: [RuleId; 3] = [
+const ALL: [RuleId; 4] = [
     RuleId::MisfitRose,
     RuleId::LatencyGrew,
+    RuleId::LittleHeadroom,
     RuleId::SizesChanged,
 ];
 
@@ -194,6 +195,126 @@ fn sizes_that_changed_are_found_with_their_mix() {
     }
 }
 
+/// Multiplies the I/O of some days, and their latency.
+fn load(windows: &mut [CourseWindow], ios: u64, latency: u64) {
+    for window in windows {
+        window.reads *= ios;
+        window.writes *= ios;
+        window.bytes *= ios;
+        window.lengths = window.lengths.map(|count| count * ios);
+        window.misaligned = window.misaligned.map(|count| count * ios);
+        window.median_ns = window.median_ns.map(|ns| ns * latency);
+    }
+}
+
+#[test]
+fn little_headroom() {
+    let mut windows = days(40, 22);
+    load(&mut windows[25..], 3, 2);
+    let mut by_rate: Vec<u64> = windows.iter().map(CourseWindow::placed).collect();
+    by_rate.sort_unstable();
+    let third_highest = by_rate[37] as f64 / 86_400.0;
+    let found = judged(windows);
+    let (facts, severity) = only(&found, RuleId::LittleHeadroom);
+    let Facts::LittleHeadroom(facts) = facts else {
+        panic!("{facts:?}");
+    };
+    assert_eq!(severity, Severity::Note);
+    assert_day(&facts.time, 25, 40);
+    assert_eq!(facts.highest_rate, third_highest);
+    assert!(
+        facts.ratio.low > 2.5 && facts.ratio.low <= 3.0 && facts.ratio.high >= 3.0,
+        "{facts:?}"
+    );
+    // Some 470,000 I/O a day, and three times as many.
+    assert!((5.2..5.7).contains(&facts.rate_before), "{facts:?}");
+    assert!((15.6..17.1).contains(&facts.rate_after), "{facts:?}");
+    assert!(
+        (380_000..420_000).contains(&facts.median_low_ns),
+        "{facts:?}"
+    );
+    assert!(
+        (760_000..840_000).contains(&facts.median_highest_ns),
+        "{facts:?}"
+    );
+}
+
+/// A higher rate with the latency of before, or one far from a rate that was sustained, leaves room.
+#[test]
+fn headroom_is_left() {
+    let mut windows = days(40, 23);
+    load(&mut windows[25..], 3, 1);
+    assert_eq!(judged(windows).findings, []);
+    // Three days reached a rate, and all days since the fortieth have three times the first one.
+    let with_limit = |ios, latency| {
+        let mut windows = days(60, 24);
+        for day in [2, 9, 16] {
+            load(&mut windows[day..=day], ios, latency);
+        }
+        load(&mut windows[40..], 3, 2);
+        let found = judged(windows);
+        let is_told = |rule: RuleId| found.findings.iter().any(|finding| finding.rule() == rule);
+        is_told(RuleId::LittleHeadroom)
+    };
+    assert!(with_limit(3, 2));
+    assert!(!with_limit(8, 4));
+    // Three days alone had a latency as that of others.
+    let mut windows = days(40, 25);
+    load(&mut windows[25..], 3, 2);
+    windows.sort_by_key(CourseWindow::placed);
+    for window in &mut windows[37..] {
+        window.median_ns = Some(400_000);
+    }
+    windows.sort_by_key(|window| window.from_ns);
+    assert_eq!(judged(windows).findings, []);
+}
+
+/// Reads of 512 KiB at a high rate of bytes are no limit of reads of 8 KiB, and the other way round.
+#[test]
+fn other_io_have_another_limit() {
+    let mut windows = days(60, 26);
+    for window in &mut windows[..8] {
+        window.lengths = [0, 0, 0, 0, window.placed()];
+        window.bytes = window.placed() * 524_288;
+        window.median_ns = Some(9_000_000);
+    }
+    load(&mut windows[..8], 9, 1);
+    load(&mut windows[40..], 3, 2);
+    let found = judged(windows);
+    let is_told = |rule: RuleId| found.findings.iter().any(|finding| finding.rule() == rule);
+    assert!(is_told(RuleId::LittleHeadroom), "{found:?}");
+}
+
+/// Of a thousand packages beside a change some are named, and all other changes.
+#[test]
+fn packages_beside_a_change_are_limited() {
+    let change = |of| HostChange {
+        at_ns: 20 * DAY_NS,
+        is: HostChangeKind::Fact {
+            of,
+            before: None,
+            after: Some(HostValue::Name("1".to_owned())),
+        },
+    };
+    let package = |number: u32| {
+        change(HostFact::Package {
+            name: format!("p{number}"),
+        })
+    };
+    let mut host: Vec<HostChange> = (0..1000).map(package).collect();
+    host.push(change(HostFact::Kernel));
+    let mut windows = days(40, 27);
+    for window in &mut windows[20..] {
+        window.misaligned = Some(window.placed());
+    }
+    let found = judged_beside(windows, host);
+    let Facts::MisfitRose(facts) = only(&found, RuleId::MisfitRose).0 else {
+        panic!("{found:?}");
+    };
+    assert_eq!((facts.time.beside.len(), facts.time.left_out), (51, 950));
+    assert_eq!(facts.time.beside[50], change(HostFact::Kernel));
+}
+
 /// Windows without enough I/O or without the figure are no observations.
 #[test]
 fn a_short_course_is_unknown() {
@@ -210,7 +331,7 @@ fn a_short_course_is_unknown() {
     let reasons: Vec<&Reason> = found.unknown.iter().map(|one| &one.reason).collect();
     let [windows_alone, timed] =
         [Counting::Windows, Counting::TimedWindows].map(|what| too_few(what, 9));
-    assert_eq!(reasons, [&windows_alone, &timed, &windows_alone]);
+    assert_eq!(reasons, [&windows_alone, &timed, &timed, &windows_alone]);
     let mut windows = days(30, 14);
     for window in &mut windows {
         (window.misaligned, window.median_ns) = (None, None);
@@ -226,6 +347,7 @@ fn a_short_course_is_unknown() {
         [
             (RuleId::MisfitRose, &too_few(Counting::Windows, 0)),
             (RuleId::LatencyGrew, &too_few(Counting::TimedWindows, 0)),
+            (RuleId::LittleHeadroom, &too_few(Counting::TimedWindows, 0)),
         ]
     );
 }

@@ -18,6 +18,9 @@ pub struct ChangeTime {
     pub windows_after: u64,
     /// Other changes of the host from the window with I/O before to a day after that window, in order: a survey sees them once a day.
     pub beside: Vec<HostChange>,
+    /// Changes of packages at that time that are left out of the list.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 /// A change of the host that may be the reason of another.
@@ -80,6 +83,42 @@ pub enum HostFact {
         /// Its name.
         device: String,
     },
+    /// The layers below a volume: of md, LVM, dm-crypt or multipath.
+    Volume {
+        /// Its name.
+        device: String,
+    },
+    /// An installed package.
+    Package {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// The source of a fact about a host. Its first look at the host shows no change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostFactSource {
+    /// The kernel itself.
+    Kernel,
+    /// The survey of the layout.
+    Survey,
+    /// The list of the package manager.
+    Packages,
+}
+
+impl HostFact {
+    /// The source of the fact.
+    #[must_use]
+    pub const fn source(&self) -> HostFactSource {
+        match self {
+            HostFact::Kernel => HostFactSource::Kernel,
+            HostFact::Package { .. } => HostFactSource::Packages,
+            HostFact::Mount { .. }
+            | HostFact::Partition { .. }
+            | HostFact::Scheduler { .. }
+            | HostFact::Volume { .. } => HostFactSource::Survey,
+        }
+    }
 }
 
 /// The value of a fact about a host.
@@ -103,6 +142,15 @@ pub enum HostValue {
         start_bytes: Bytes,
         /// Length.
         len_bytes: Bytes,
+    },
+    /// A volume on other devices.
+    Volume {
+        /// Its kind: `stripe`.
+        volume: String,
+        /// The length of a chunk, if it has chunks.
+        chunk_bytes: Option<Bytes>,
+        /// The devices below, in order.
+        members: Vec<String>,
     },
     /// A name or a version.
     Name(String),
@@ -164,4 +212,28 @@ pub struct LatencyGrew {
 rule! {
     LATENCY_GREW: LatencyGrew(LatencyGrew) "latency-grew", Io, false, None,
         "latency at equal load grew and stayed up", "a history";
+}
+
+/// `little-headroom`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LittleHeadroom {
+    /// The time.
+    pub time: ChangeTime,
+    /// The rate since then as a multiple of that before; an interval of 99 %.
+    pub ratio: Bounds<f64>,
+    /// Mean I/O a second in the windows before.
+    pub rate_before: f64,
+    /// The same since then.
+    pub rate_after: f64,
+    /// The highest rate that the device has sustained: three windows reached it.
+    pub highest_rate: f64,
+    /// Middle one of the medians of latency in these windows, ns.
+    pub median_highest_ns: u64,
+    /// Middle one of the medians of latency in the half of the windows with the lowest rates, ns.
+    pub median_low_ns: u64,
+}
+
+rule! {
+    LITTLE_HEADROOM: LittleHeadroom(LittleHeadroom) "little-headroom", Io, false, None,
+        "the rate nears the highest that the device has sustained", "a history";
 }

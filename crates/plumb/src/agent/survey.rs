@@ -2,7 +2,7 @@
 //! disk, reads it and follows the findings in it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -84,6 +84,17 @@ struct DocumentPlacing {
     parts: Vec<DocumentPart>,
     #[serde(default)]
     members: Vec<DocumentMember>,
+    member: Option<DocumentMember>,
+    chunk_bytes: Option<Bytes>,
+}
+
+impl DocumentPlacing {
+    /// The layers below, in order.
+    fn below(&self) -> impl Iterator<Item = u32> {
+        let parts = self.parts.iter().map(|part| part.node);
+        let members = self.members.iter().chain(&self.member);
+        parts.chain(members.filter_map(DocumentMember::node))
+    }
 }
 
 /// A layer below, alone or with its place.
@@ -125,7 +136,7 @@ struct DocumentValue<T> {
 }
 
 impl DocumentStack {
-    /// Mounts, partitions and schedulers; not those of loop devices, which programs make and remove all day.
+    /// Mounts, partitions, volumes and schedulers; not those of loop devices, which programs make and remove all day.
     fn host_facts(self) -> BTreeMap<HostFact, HostValue> {
         let nodes: BTreeMap<u32, &DocumentNode> =
             self.nodes.iter().map(|node| (node.id, node)).collect();
@@ -161,7 +172,12 @@ impl DocumentStack {
                     };
                     (HostFact::Partition { device }, value)
                 }
-                _ => {
+                (kind, _) => {
+                    if is_volume(kind) {
+                        let value = node.volume(&nodes);
+                        let device = device.clone();
+                        found.insert(HostFact::Volume { device }, value);
+                    }
                     let Some(scheduler) = &node.facts.scheduler else {
                         continue;
                     };
@@ -175,12 +191,43 @@ impl DocumentStack {
     }
 }
 
+impl DocumentNode {
+    /// The layers below a volume, each once.
+    fn volume(&self, nodes: &BTreeMap<u32, &DocumentNode>) -> HostValue {
+        let mut members: Vec<String> = Vec::new();
+        for below in self.placing.below().filter_map(|id| nodes.get(&id)) {
+            if !members.contains(&below.name) {
+                members.push(below.name.clone());
+            }
+        }
+        HostValue::Volume {
+            volume: self.kind.text().to_owned(),
+            chunk_bytes: self.placing.chunk_bytes,
+            members,
+        }
+    }
+}
+
+/// Whether a layer is a volume on other devices of the host.
+fn is_volume(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Multipath
+            | Kind::Concat
+            | Kind::Stripe
+            | Kind::Mirror
+            | Kind::ParityRaid
+            | Kind::Crypt
+            | Kind::Cache
+            | Kind::ThinPool
+            | Kind::ThinVolume
+            | Kind::LogicalVolume
+    )
+}
+
 /// The device of a file system: of one on several devices the first.
 fn below_name(node: &DocumentNode, nodes: &BTreeMap<u32, &DocumentNode>) -> String {
-    let placing = &node.placing;
-    let part = placing.parts.first().map(|part| part.node);
-    let below = part.or_else(|| placing.members.first().and_then(DocumentMember::node));
-    let below = below.and_then(|id| nodes.get(&id));
+    let below = node.placing.below().next().and_then(|id| nodes.get(&id));
     below.map_or_else(String::new, |below| below.name.clone())
 }
 
@@ -192,11 +239,29 @@ fn is_of_loop(node: &DocumentNode, nodes: &BTreeMap<u32, &DocumentNode>) -> bool
         || node.kind == Kind::Partition && below.is_some_and(|disk| disk.kind == Kind::Loop)
 }
 
+/// The version of a file that was seen last: its number and time. A file without a known version has the version 0.
+#[derive(Debug, Default)]
+pub struct SeenVersion(Option<(u64, i64, i64)>);
+
+impl SeenVersion {
+    /// Whether no version was noted yet.
+    pub const fn is_unseen(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Notes the version of a file, and tells whether it is another than that of the last call.
+    pub fn is_new(&mut self, file: Option<&Metadata>) -> bool {
+        let version = file.map(|file| (file.ino(), file.mtime(), file.mtime_nsec()));
+        let version = version.unwrap_or_default();
+        self.0.replace(version) != Some(version)
+    }
+}
+
 /// The file of the survey. Each version of it is read once.
 #[derive(Debug, Default)]
 pub struct SurveyFile {
-    /// File number and time of the version that was read last.
-    seen: Option<(u64, i64, i64)>,
+    /// The version that was read last.
+    seen: SeenVersion,
     /// Whether the age of this version was reported.
     is_old: bool,
 }
@@ -212,14 +277,13 @@ impl SurveyFile {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
-                return match self.is_new(None) {
+                return match self.seen.is_new(None) {
                     true => Err(failed(&error)),
                     false => Ok(None),
                 };
             }
         };
-        let version = (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
-        if !self.is_new(Some(version)) {
+        if !self.seen.is_new(Some(&metadata)) {
             let age = metadata.modified().ok();
             let age = age.and_then(|at| SystemTime::now().duration_since(at).ok());
             let is_old = age.is_some_and(|age| age > AGE_MAX);
@@ -240,12 +304,6 @@ impl SurveyFile {
             unread: document.result.unread,
             host: document.result.stack.map(DocumentStack::host_facts),
         }))
-    }
-
-    /// Notes a version, and tells whether it is another than that of the last call. A file without a known version has the version 0.
-    fn is_new(&mut self, version: Option<(u64, i64, i64)>) -> bool {
-        let version = version.unwrap_or_default();
-        self.seen.replace(version) != Some(version)
     }
 }
 
@@ -403,10 +461,16 @@ mod tests {
         };
         let btrfs = r#"{"id": 11, "name": "/srv", "kind": "file-system", "placing": {"kind": "unknown", "members": [1], "why": {}},
             "facts": {"content": {"value": "btrfs"}, "mount": {"value": "/srv"}, "mount_options": {"value": ["rw"]}}}"#;
+        let array = r#"{"id": 12, "name": "md0", "kind": "parity-raid", "placing": {"kind": "chunks", "chunk_bytes": 65536, "members":
+            [{"node": 1, "start_bytes": 4096}, {"node": 13, "start_bytes": 4096}]}, "facts": {"scheduler": {"value": "none"}}},
+            {"id": 13, "name": "sdc", "kind": "disk", "placing": {"kind": "leaf"}, "facts": {}},
+            {"id": 14, "name": "dm-1", "kind": "thin-volume", "placing": {"kind": "blocks", "block_bytes": 65536, "member":
+            {"node": 12, "start_bytes": 0}}, "facts": {}}"#;
         let nodes = [
             layers(1, "sdb", "disk", "/data"),
             layers(7, "loop0", "loop", "/snap"),
             btrfs.to_owned(),
+            array.to_owned(),
         ];
         let text = document("", "").replace(
             "\"nodes\": []",
@@ -454,6 +518,32 @@ mod tests {
                     device: device("sdb"),
                 },
                 HostValue::Name(device("none")),
+            ),
+            (
+                HostFact::Scheduler {
+                    device: device("md0"),
+                },
+                HostValue::Name(device("none")),
+            ),
+            (
+                HostFact::Volume {
+                    device: device("md0"),
+                },
+                HostValue::Volume {
+                    volume: device("parity RAID"),
+                    chunk_bytes: Some(Bytes(65536)),
+                    members: vec![device("sdb"), device("sdc")],
+                },
+            ),
+            (
+                HostFact::Volume {
+                    device: device("dm-1"),
+                },
+                HostValue::Volume {
+                    volume: device("thin volume"),
+                    chunk_bytes: None,
+                    members: vec![device("md0")],
+                },
             ),
         ];
         assert_eq!(host, BTreeMap::from(expected));

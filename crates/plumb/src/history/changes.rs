@@ -6,7 +6,7 @@ use plumb_diagnose::course::{Course, CourseWindow};
 use plumb_diagnose::{Severity, Target, course};
 use plumb_geometry::SmallSort;
 use plumb_history::{GlanceRow, HostFactRow, Reader, SeriesFacts, Span, Tier};
-use plumb_model::facts::{HostChange, HostChangeKind, HostFact, HostValue};
+use plumb_model::facts::{HostChange, HostChangeKind, HostFact, HostFactSource, HostValue};
 use plumb_model::{Finding, RuleId};
 use plumb_quoting::json;
 use plumb_report::history::HistoryChanges;
@@ -142,7 +142,8 @@ fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
     let looked_ns = begins.map(|span| span.from_ns).min().unwrap_or(0) + FIRST_LOOK_NS;
     let facts = reader.host_facts().map_err(failed)?;
     let of_survey = |row: &&HostFactRow| {
-        json::from_slice::<HostFact>(row.name.as_bytes()).is_ok_and(|fact| fact != HostFact::Kernel)
+        json::from_slice::<HostFact>(row.name.as_bytes())
+            .is_ok_and(|fact| fact.source() == HostFactSource::Survey)
     };
     let first_survey_ns = facts.iter().find(of_survey).map(|row| row.at_ns);
     for interval in reader.findings().map_err(failed)? {
@@ -174,10 +175,10 @@ fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
     Ok(found)
 }
 
-/// The facts about the host that have another value than before. The first survey and the first kernel change nothing.
+/// The facts about the host that have another value than before. The first survey, packages and kernel change nothing.
 fn fact_changes(rows: &[HostFactRow]) -> Vec<HostChange> {
     let mut last: BTreeMap<HostFact, Option<HostValue>> = BTreeMap::new();
-    let mut first_survey_ns = None;
+    let (mut first_survey_ns, mut first_packages_ns) = (None, None);
     let mut found = Vec::new();
     for row in rows {
         let Ok(of) = json::from_slice::<HostFact>(row.name.as_bytes()) else {
@@ -189,9 +190,11 @@ fn fact_changes(rows: &[HostFactRow]) -> Vec<HostChange> {
             .map(|value| json::from_slice(value.as_bytes()))
             .transpose();
         let Ok(after) = after else { continue };
-        let is_first = match of {
-            HostFact::Kernel => !last.contains_key(&of),
-            _ => *first_survey_ns.get_or_insert(row.at_ns) == row.at_ns,
+        let is_at_first = |first: &mut Option<i64>| *first.get_or_insert(row.at_ns) == row.at_ns;
+        let is_first = match of.source() {
+            HostFactSource::Kernel => !last.contains_key(&of),
+            HostFactSource::Survey => is_at_first(&mut first_survey_ns),
+            HostFactSource::Packages => is_at_first(&mut first_packages_ns),
         };
         let before = last.insert(of.clone(), after.clone()).flatten();
         if !is_first && before != after {
@@ -223,6 +226,9 @@ mod tests {
             device: name.to_owned(),
         };
         let (sda, sdb) = (of_disk("sda"), of_disk("sdb"));
+        let package = |name: &str| HostFact::Package {
+            name: name.to_owned(),
+        };
         let unknown = HostFactRow {
             at_ns: 4,
             name: "{\"fact\":\"firmware\"}".to_owned(),
@@ -235,6 +241,9 @@ mod tests {
             unknown,
             row(5, &sdb, Some("bfq")),
             row(6, &sda, None),
+            row(7, &package("bash"), Some("5.2")),
+            row(7, &package("dash"), Some("0.5")),
+            row(8, &package("bash"), Some("5.3")),
         ];
         let name = |name: &str| Some(HostValue::Name(name.to_owned()));
         let change = |at_ns, of: &HostFact, before, after| HostChange {
@@ -251,6 +260,7 @@ mod tests {
                 change(4, &HostFact::Kernel, name("6.1"), name("6.12")),
                 change(5, &sdb, None, name("bfq")),
                 change(6, &sda, name("none"), None),
+                change(8, &package("bash"), name("5.2"), name("5.3")),
             ]
         );
     }

@@ -483,8 +483,25 @@ fn changes_of_the_host_are_stored() {
             r#"{{"file_system":"ext4","device":"sdq","options":["{option}"]}}"#
         ))
     };
+    let facts = host_facts(&folder.path("store")).into_iter();
+    let (packages, others): (Vec<_>, Vec<_>) =
+        facts.partition(|(name, _)| name.contains("\"fact\":\"package\""));
+    // As dpkg states it. Without dpkg there are none.
+    let mut query = Command::new("dpkg-query");
+    query.args(["-W", "-f", "${Version}", "bash"]);
+    let version = query.output().map_or(String::new(), |out| {
+        String::from_utf8(out.stdout).expect("text")
+    });
+    let of_bash = packages
+        .iter()
+        .filter(|(name, _)| name.contains("\"bash\""));
+    let of_bash: Vec<_> = of_bash.map(|(_, value)| value.clone()).collect();
+    match version.as_str() {
+        "" => assert_eq!(of_bash, []),
+        version => assert_eq!(of_bash, [Some(format!("\"{version}\""))]),
+    }
     assert_eq!(
-        host_facts(&folder.path("store")),
+        others,
         [
             (
                 r#"{"fact":"kernel"}"#.to_owned(),

@@ -501,7 +501,7 @@ fn a_misfit_that_rose_is_found_in_the_history() {
             "Since {} (UTC) 100 % of the I/O on host_0 start off 4 KiB",
             day(30)
         ))
-        .says("no change: latency-grew, sizes-changed");
+        .says("no change: latency-grew, little-headroom, sizes-changed");
     let ran = history(&folder, &["changes", "host_0", "--json"]);
     let document = ran.ends(1).json();
     let faults = crate::common::schema::Schema::read("history").faults(&document);
@@ -530,7 +530,7 @@ fn a_misfit_that_rose_is_found_in_the_history() {
     let span = format!("host_0@{}..{}", day(0), day(30));
     history(&folder, &["changes", &span])
         .ends(0)
-        .says("no change: misfit-rose, latency-grew, sizes-changed");
+        .says("no change: misfit-rose, latency-grew, little-headroom, sizes-changed");
 }
 
 /// A dump has the I/O of its time and is a profile like others; after a prune older windows are gone, and nothing else.

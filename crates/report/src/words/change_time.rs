@@ -53,8 +53,20 @@ pub(super) fn beside(time: &ChangeTime) -> String {
                 day, in `journalctl --since` and in the log of the package manager."
             .to_owned();
     }
-    let changes: Vec<String> = time.beside.iter().take(SHOWN).map(change).collect();
-    let more = match time.beside.len().saturating_sub(SHOWN) {
+    // Packages are many, and the rest is more likely the reason.
+    let is_package = |change: &&HostChange| {
+        matches!(
+            &change.is,
+            HostChangeKind::Fact {
+                of: HostFact::Package { .. },
+                ..
+            }
+        )
+    };
+    let (packages, others): (Vec<_>, Vec<_>) = time.beside.iter().partition(is_package);
+    let changes = others.into_iter().chain(packages);
+    let changes: Vec<String> = changes.take(SHOWN).map(change).collect();
+    let more = match time.beside.len() as u64 + time.left_out - changes.len() as u64 {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
@@ -80,6 +92,8 @@ fn fact(of: &HostFact, before: Option<&HostValue>, after: Option<&HostValue>) ->
         HostFact::Mount { path } => format!("the mount at {}", visible(path)),
         HostFact::Partition { device } => format!("the partition {}", visible(device)),
         HostFact::Scheduler { device } => format!("the scheduler of {}", visible(device)),
+        HostFact::Volume { device } => format!("the volume {}", visible(device)),
+        HostFact::Package { name } => format!("the package {}", visible(name)),
     };
     match (before, after) {
         (Some(before), Some(after)) => {
@@ -107,6 +121,16 @@ fn value(value: &HostValue) -> String {
             visible(device),
             visible(&options.join(","))
         ),
+        HostValue::Volume {
+            volume,
+            chunk_bytes,
+            members,
+        } => {
+            let members: Vec<_> = members.iter().map(|name| visible(name)).collect();
+            let chunks =
+                chunk_bytes.map_or_else(String::new, |bytes| format!(" in chunks of {bytes}"));
+            format!("{}{chunks} on {}", visible(volume), members.join(", "))
+        }
         HostValue::Place {
             disk,
             start_bytes,

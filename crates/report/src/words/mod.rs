@@ -16,6 +16,7 @@ mod implausible_hint;
 mod indirection_unit;
 mod io_size;
 mod latency_grew;
+mod little_headroom;
 mod looks_sequential;
 mod member_skew;
 mod mirror_write_copy;
@@ -196,6 +197,7 @@ fn of_rule(finding: &Finding) -> Sentences {
         Facts::SmallSegmap(facts) => small_segmap::words(facts),
         Facts::TooManyMetadevices(facts) => too_many_metadevices::words(facts),
         Facts::DoubleCounted(facts) => double_counted::words(facts),
+        Facts::LittleHeadroom(facts) => little_headroom::words(on, facts),
         // end
         Facts::BrokenLabel(facts)
         | Facts::StrandedBackupLabel(facts)

@@ -54,6 +54,7 @@ fn changed(window_seconds: u64, beside: Vec<HostChange>) -> ChangeTime {
         windows_before: 31,
         windows_after: 12,
         beside,
+        left_out: 0,
     }
 }
 
@@ -861,7 +862,47 @@ fn io() -> Vec<Facts> {
             },
         }),
         Facts::LatencyGrew(LatencyGrew {
-            time: changed(86_400, Vec::new()),
+            time: ChangeTime {
+                left_out: 70,
+                ..changed(
+                    86_400,
+                    vec![
+                        host_fact(
+                            HostFact::Package {
+                                name: "mariadb-server".to_owned(),
+                            },
+                            Some(HostValue::Name("1:10.11.6-0+deb12u1".to_owned())),
+                            Some(HostValue::Name("1:10.11.14-0+deb12u2".to_owned())),
+                        ),
+                        host_fact(
+                            HostFact::Volume {
+                                device: "md0".to_owned(),
+                            },
+                            Some(HostValue::Volume {
+                                volume: "parity RAID".to_owned(),
+                                chunk_bytes: Some(Bytes(524_288)),
+                                members: ["sdb", "sdc", "sdd"].map(str::to_owned).to_vec(),
+                            }),
+                            Some(HostValue::Volume {
+                                volume: "parity RAID".to_owned(),
+                                chunk_bytes: Some(Bytes(524_288)),
+                                members: ["sdb", "sde", "sdd"].map(str::to_owned).to_vec(),
+                            }),
+                        ),
+                        host_fact(
+                            HostFact::Volume {
+                                device: "dm-3".to_owned(),
+                            },
+                            None,
+                            Some(HostValue::Volume {
+                                volume: "crypt".to_owned(),
+                                chunk_bytes: None,
+                                members: vec!["sdf1".to_owned()],
+                            }),
+                        ),
+                    ],
+                )
+            },
             ratio: Bounds {
                 low: 1.82,
                 high: 2.17,
@@ -869,6 +910,18 @@ fn io() -> Vec<Facts> {
             median_before_ns: 412_000,
             median_after_ns: 815_000,
             loads: 1,
+        }),
+        Facts::LittleHeadroom(LittleHeadroom {
+            time: changed(86_400, Vec::new()),
+            ratio: Bounds {
+                low: 2.31,
+                high: 2.68,
+            },
+            rate_before: 118.0,
+            rate_after: 291.5,
+            highest_rate: 322.0,
+            median_highest_ns: 9_300_000,
+            median_low_ns: 4_100_000,
         }),
         Facts::SizesChanged(SizesChanged {
             time: changed(86_400, Vec::new()),
@@ -930,6 +983,7 @@ fn target(facts: &Facts) -> Target {
         | Facts::StalledIo(_)
         | Facts::MisfitRose(_)
         | Facts::LatencyGrew(_)
+        | Facts::LittleHeadroom(_)
         | Facts::SizesChanged(_)
         | Facts::SaturatedDevice(_)
         | Facts::ThroughputInflation(_)
