@@ -16,6 +16,7 @@ mod completions;
 mod findings;
 mod formats;
 mod fuzz;
+mod index;
 mod lists;
 mod pages;
 mod region;
@@ -78,6 +79,7 @@ fn of_repository(root: &Path) -> io::Result<FilesToWrite> {
     formats::add(root, &mut files)?;
     findings::add(root, &mut files)?;
     fuzz::add(&mut files);
+    index::add(root, &mut files)?;
     suites::add(root, &mut files)?;
     lists::add(root, &mut files)?;
     Ok(files)
