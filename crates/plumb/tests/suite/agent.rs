@@ -486,7 +486,7 @@ fn changes_of_the_host_are_stored() {
     let facts = host_facts(&folder.path("store")).into_iter();
     let (packages, others): (Vec<_>, Vec<_>) =
         facts.partition(|(name, _)| name.contains("\"fact\":\"package\""));
-    // As dpkg states it. Without dpkg there are none.
+    // The version that dpkg states. A host without dpkg notes no package.
     let mut query = Command::new("dpkg-query");
     query.args(["-W", "-f", "${Version}", "bash"]);
     let version = query.output().map_or(String::new(), |out| {
