@@ -2,6 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
+pub mod host;
+pub mod lab;
+pub mod problems;
+pub mod read_ahead;
+pub mod stripes;
+
 use std::sync::Arc;
 
 use plumb_diagnose::{Analysis, Diagnosis, Finding, Questions, Reason, RuleId, analyze, diagnose};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use plumb_stack::Kind;
 use plumb_stack::node::keys;
 
-use crate::layout::lab::Lab;
+use crate::common::lab::Lab;
 
 /// Far above the normal time (a few tens of ms), far below that of work by the square of the devices.
 const LIMIT: Duration = Duration::from_secs(4);

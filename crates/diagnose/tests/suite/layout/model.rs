@@ -6,7 +6,7 @@ use plumb_geometry::{Bytes, Extent, Grid, GridKind, SECTOR};
 use plumb_stack::{Kind, NodeId, Part, Placing};
 use plumb_testkit::maps::{Concat, ConcatPart, Direction, LayerMap, Shift, Stripe};
 
-use crate::layout::lab::{Lab, kernel};
+use crate::common::lab::{Lab, kernel};
 
 /// Blocks of the disks: the least that a rule distinguishes from an assumption.
 const BLOCK: u64 = 4096;

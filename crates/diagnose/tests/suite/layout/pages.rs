@@ -140,6 +140,20 @@ fn each_page_has_a_rule() {
     }
 }
 
+/// The tests of a rule are in the module of its name. A probe makes `misaligned-target` from its verdict, and has its own tests.
+#[test]
+fn each_rule_has_a_module_of_tests() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/rules");
+    for rule in REGISTRY
+        .iter()
+        .filter(|rule| rule.id != RuleId::MisalignedTarget)
+    {
+        let file = tests.join(format!("{}.rs", rule.name.replace('-', "_")));
+        let source = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(source.contains("#[test]"), "{}: no test", file.display());
+    }
+}
+
 /// Each rule of the registry is judged somewhere, and each judge is of another rule or of other input.
 #[test]
 fn each_rule_is_judged() {

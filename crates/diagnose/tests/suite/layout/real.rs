@@ -7,7 +7,7 @@ use plumb_stack::dump::{self, Input};
 use plumb_stack::{Builder, Stack};
 use plumb_testkit::require;
 
-use crate::layout::lab::JudgedLayout;
+use crate::common::lab::JudgedLayout;
 
 /// Everything of the host in `solaris-svm` that holds anything.
 fn host() -> Stack {

@@ -13,8 +13,9 @@ use plumb_profile::{Places, Table};
 use plumb_stack::{CellKind, Kind};
 use plumb_trace::{Layer, Op};
 
+use crate::common::lab::{JudgedLayout, Lab, kernel};
+use crate::common::number;
 use crate::facts;
-use crate::layout::lab::{JudgedLayout, Lab, kernel, number};
 
 const OFF: &str = "misaligned-partition";
 const IO: &str = "misaligned-io";

@@ -1,12 +1,13 @@
-//! `single-path`.
+//! Tests of `single-path`.
 
 use plumb_diagnose::{Reason, Severity};
 use plumb_model::facts::{ArrayEvidence, PathCase};
 use plumb_stack::Kind;
 use plumb_stack::node::keys;
 
+use crate::common::lab::{JudgedLayout, Lab};
+use crate::common::number;
 use crate::facts;
-use crate::layout::lab::{JudgedLayout, Lab, number};
 
 const RULE: &str = "single-path";
 
@@ -24,6 +25,18 @@ fn joined(paths: &[&str]) -> JudgedLayout {
     lab.judge()
 }
 
+fn disks(disks: &[(&str, Option<&str>, &str)]) -> JudgedLayout {
+    let mut lab = Lab::default();
+    for (name, identity, model) in disks {
+        let disk = lab.bare(name);
+        lab.fact(disk, keys::MODEL, *model);
+        if let Some(identity) = identity {
+            lab.fact(disk, keys::IDENTITY, *identity);
+        }
+    }
+    lab.judge()
+}
+
 #[test]
 fn a_multipath_device_has_two_paths() {
     let judged = joined(&["sda"]);
@@ -35,18 +48,6 @@ fn a_multipath_device_has_two_paths() {
     assert_eq!(number(judged.finding(RULE), "paths"), 1.0);
     assert!(joined(&["sda", "sdb"]).is_silent(RULE));
     assert_eq!(*joined(&[]).unknown(RULE), Reason::Paths);
-}
-
-fn disks(disks: &[(&str, Option<&str>, &str)]) -> JudgedLayout {
-    let mut lab = Lab::default();
-    for (name, identity, model) in disks {
-        let disk = lab.bare(name);
-        lab.fact(disk, keys::MODEL, *model);
-        if let Some(identity) = identity {
-            lab.fact(disk, keys::IDENTITY, *identity);
-        }
-    }
-    lab.judge()
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! `misstated-grid`, and other rules on exports of targets.
+//! Tests of `misstated-grid`.
 
 use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_model::Confidence;
 use plumb_model::facts::{Fault, PathCase};
-use plumb_stack::GridDoubt;
 use plumb_stack::node::keys;
-use plumb_stack::{CellKind, GridFact, Kind, NodeId};
+use plumb_stack::{CellKind, GridDoubt, GridFact, Kind, NodeId};
 
+use crate::common::lab::{JudgedLayout, Lab, kernel};
+use crate::common::number;
 use crate::facts;
-use crate::layout::lab::{JudgedLayout, Lab, kernel, number};
 
 const RULE: &str = "misstated-grid";
 

@@ -249,8 +249,6 @@ fn id(rule: &str) -> RuleId {
     RuleId::from_name(rule).unwrap_or_else(|| panic!("no rule {rule}"))
 }
 
-pub use crate::common::number;
-
 /// A reason of the stack.
 pub fn stack_reason(why: Obstacle) -> Reason {
     Reason::Stack {

@@ -1,15 +1,15 @@
-//! `misaligned-partition`, `discard-misaligned`: the starts of layers.
+//! Tests of `misaligned-partition`.
 
-use plumb_diagnose::{Reason, RuleId, Severity, TargetLayer};
+use plumb_diagnose::{RuleId, Severity, TargetLayer};
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_model::Confidence;
 use plumb_model::facts::{MisalignedPartition, Mover, NextStart, WantedStart};
-use plumb_stack::Obstacle;
 use plumb_stack::node::keys;
-use plumb_stack::{CellKind, Kind, Member, Placing, Source};
+use plumb_stack::{CellKind, Kind, Member, Obstacle, Placing, Source};
 
+use crate::common::lab::{JudgedLayout, Lab, kernel, stack_reason};
+use crate::common::number;
 use crate::facts;
-use crate::layout::lab::{JudgedLayout, Lab, kernel, number, stack_reason};
 
 const RULE: &str = "misaligned-partition";
 
@@ -24,6 +24,9 @@ fn next(on: &str, sector: u64) -> NextStart {
         start_bytes: Bytes(sector * SECTOR),
     }
 }
+
+/// Starts and lengths of neighbours, sectors.
+type Below = &'static [(u64, u64)];
 
 /// Sector 34 is 17 KiB: 1 KiB past a block of 4 KiB. Sector 63 is 3,584 B past one.
 #[test]
@@ -531,57 +534,6 @@ fn the_cost_is_that_of_the_page() {
     }
 }
 
-#[test]
-fn discard_misaligned() {
-    let rule = "discard-misaligned";
-    for (start, alignment, found) in [(2048, 0_i64, 0), (34, 0, 1), (2048, 512, 1), (2049, 512, 0)]
-    {
-        let mut lab = Lab::default();
-        let disk = lab.disk("sda", 512, 0);
-        lab.grid(disk, CellKind::DiscardUnit, 1 << 20, 0, kernel());
-        lab.fact(disk, keys::DISCARD_ALIGNMENT, alignment);
-        lab.partition("sda1", disk, start);
-        let judged = lab.judge();
-        assert_eq!(judged.found_on(rule).len(), found, "{start} {alignment}");
-        assert_eq!(judged.is_silent(rule), found == 0);
-    }
-    let mut lab = Lab::default();
-    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
-    for disk in disks {
-        lab.grid(disk, CellKind::DiscardUnit, 1 << 20, 0, kernel());
-    }
-    lab.stripe("md0", 64 << 10, &disks);
-    let reason = Reason::DiscardVaries {
-        unit_bytes: Bytes(1 << 20),
-        step_bytes: Bytes(64 << 10),
-        on: "sda".to_owned(),
-    };
-    let judged = lab.judge();
-    assert!(judged.whys(rule).contains(&&reason), "not one phase");
-    let mut lab = Lab::default();
-    let disk = lab.disk("sda", 512, 0);
-    lab.partition("sda1", disk, 34);
-    assert!(lab.judge().is_not_asked(rule), "no unit is stated");
-}
-
-/// NPDA states preferred starts of discards, NPDG their preferred length.
-#[test]
-fn a_discard_follows_npda() {
-    let drive = |field: &str| Source::Drive {
-        field: field.to_owned(),
-    };
-    for (has_start, found) in [(true, 0), (false, 1)] {
-        let mut lab = Lab::default();
-        let disk = lab.disk("nvme0n1", 4096, 0);
-        lab.grid(disk, CellKind::DiscardUnit, 64 << 10, 0, drive("NPDG"));
-        if has_start {
-            lab.grid(disk, CellKind::DiscardUnit, 8 << 10, 0, drive("NPDA"));
-        }
-        lab.partition("nvme0n1p1", disk, 2064);
-        assert_eq!(lab.judge().found_on("discard-misaligned").len(), found);
-    }
-}
-
 /// Blocks of a thin pool are at multiples of their length from the start of the pool's data.
 #[test]
 fn thin_blocks_carry_the_phase() {
@@ -605,9 +557,6 @@ fn thin_blocks_carry_the_phase() {
         assert_eq!(lab.judge().found_on(RULE).len(), found, "{start}");
     }
 }
-
-/// Starts and lengths of neighbours, sectors.
-type Below = &'static [(u64, u64)];
 
 /// No start back into the label or into a neighbour is suggested; by hand, on blocks of 8 sectors.
 #[test]
