@@ -277,7 +277,9 @@ fn a_clock_that_is_set_counts_each_io_once() {
     const SECOND_NS: i64 = 1_000_000_000;
     const FIVE_MINUTES_NS: i64 = 300 * SECOND_NS;
     for offset in [0, -3600, 86_400] {
-        let from_ns = begun_ns + offset * SECOND_NS - FIVE_MINUTES_NS;
+        // A span that begins before the first window of a history is widened to the whole day.
+        let begun_ns = begun_ns + offset * SECOND_NS;
+        let from_ns = begun_ns.div_euclid(FIVE_MINUTES_NS) * FIVE_MINUTES_NS;
         let to_ns = end_ns + offset * SECOND_NS + FIVE_MINUTES_NS;
         let span = Span { from_ns, to_ns };
         let of_clock = expected.iter().filter(|(at, _)| *at == offset);
