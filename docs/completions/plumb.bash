@@ -1021,7 +1021,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fleet__subcmd__report)
-            opts="-h -V --grid --skip-bad --state --inventory --since --silent-after --top --json --as --html --fail-on --color --help --version"
+            opts="-h -V --grid --skip-bad --state --engine --inventory --since --silent-after --top --json --as --html --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1032,6 +1032,10 @@ _plumb() {
                     return 0
                     ;;
                 --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --engine)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -297,6 +297,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_s
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and not __fish_seen_subcommand_from report profile merge rows" -f -a "rows" -d 'Write the residue rows of all devices as Parquet, for SQL'
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l state -d 'Keep the profiles in this fleet file, and read only inputs that it does not have yet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l engine -d 'Let a Spark cluster read the sources: spark://HOST:PORT, yarn or k8s://https://HOST:PORT' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l inventory -d 'Attributes of hosts, such as image, rack, model or kernel: CSV, JSON or collections' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l since -d 'Show the changes since an earlier fleet file, for instance that of last week' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l silent-after -d 'Age of the newest I/O of a host, against those of the fleet, from which the host has stopped reporting' -r

@@ -21,6 +21,7 @@ use crate::output::{self, say};
 use crate::sandbox::{self, Files};
 
 mod collected;
+pub mod engine;
 mod judge;
 mod pass;
 mod report;

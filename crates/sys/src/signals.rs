@@ -70,6 +70,11 @@ pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
+/// Lets the signals end the program again, after the work that a [`stop_flag`] is for.
+pub fn end_at_signals() {
+    STOPS_BY_ITSELF.store(false, Ordering::SeqCst);
+}
+
 /// The flags of a service: the first becomes true with SIGINT and SIGTERM, the second with SIGHUP, which asks for a reload. From now on
 /// these signals do nothing else.
 ///

@@ -9,6 +9,7 @@ use plumb_geometry::Grid;
 
 use super::record::duration;
 use super::{ColorChoice, FailOn, distinct, grid};
+use crate::fleet::engine::master;
 
 /// Flags of `plumb fleet`.
 #[derive(Debug, Args)]
@@ -68,6 +69,11 @@ pub struct FleetReport {
     /// Keep the profiles in this fleet file, and read only inputs that it does not have yet
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
+    /// Let a Spark cluster read the sources: spark://HOST:PORT, yarn or k8s://https://HOST:PORT
+    ///
+    /// spark-submit of SPARK_HOME or PATH submits the job, with this program for the executors. Each SOURCE is at the same path on all hosts.
+    #[arg(long, value_name = "MASTER", value_parser = master, conflicts_with = "state")]
+    pub engine: Option<String>,
     /// Attributes of hosts, such as image, rack, model or kernel: CSV, JSON or collections
     ///
     /// Plumb searches groups of findings among them, and among parts of paths such as image=web-3/. CSV and JSON have a field `host`; with a

@@ -10,7 +10,7 @@ use plumb_report::verdict::{Outcome, WhyUnknown};
 use super::judge::{Judge, Unjudged};
 use super::state::FleetState;
 use super::survey::{Earlier, Survey};
-use super::{collected, is_fleet, next_parts, open_all, pass, sources};
+use super::{FleetFiles, collected, engine, is_fleet, next_parts, open_all, pass, sources};
 use crate::cli::{FleetExport, FleetReport};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,9 +27,10 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
         ..Questions::default()
     };
     let fleet_files = args.sources.iter().filter(|path| is_fleet(path)).count();
-    if fleet_files > 0 && (fleet_files < args.sources.len() || args.state.is_some()) {
+    let reads_recordings = args.state.is_some() || args.engine.is_some();
+    if fleet_files > 0 && (fleet_files < args.sources.len() || reads_recordings) {
         return Err(Failure::usage(
-            "found fleet files as SOURCE, expected nothing but fleet files, and no --state",
+            "found fleet files as SOURCE, expected nothing but fleet files, and neither --state nor --engine",
         )
         .with_help(
             "profile recordings with `plumb fleet profile`, and report on all fleet files",
@@ -40,17 +41,23 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
         state.into_iter().chain(&args.html).cloned().collect()
     };
     let beside: Vec<PathBuf> = args.since.iter().chain(&args.inventory).cloned().collect();
-    if fleet_files > 0 {
+    if fleet_files > 0 || args.engine.is_some() {
+        // Only the cluster reads the sources, and this host may lack them.
+        let own = args.sources.iter().filter(|_| args.engine.is_none());
         let files = Files {
-            inputs: [args.sources.clone(), beside].concat(),
+            inputs: own.cloned().chain(beside).collect(),
             outputs: outputs(None),
         };
         let paths: Vec<&Path> = files.outputs.iter().map(PathBuf::as_path).collect();
         output::may_write(&files.inputs, &paths)?;
+        let merged = args.engine.as_ref();
+        let merged = merged.map(|master| engine::profile(args, master));
+        let merged = merged.transpose()?;
         sandbox::enter(&files)?;
         survey.inventory = collected::inventory(&args.inventory)?;
         survey.since = read_earlier(args, &questions)?;
-        read_fleet(&args.sources, &questions, &mut survey)?;
+        let merged = merged.map_or_else(|| open_all(&args.sources), Ok)?;
+        read_fleet(merged, &questions, &mut survey)?;
     } else {
         let outputs = outputs(args.state.as_ref());
         let paths: Vec<&Path> = outputs.iter().map(PathBuf::as_path).collect();
@@ -95,11 +102,10 @@ fn read_earlier(args: &FleetReport, questions: &Questions) -> Result<Option<Earl
 }
 
 fn read_fleet(
-    paths: &[PathBuf],
+    mut files: FleetFiles,
     questions: &Questions,
     survey: &mut Survey,
 ) -> Result<(), Failure> {
-    let mut files = open_all(paths)?;
     let mut take = |host| survey.add(host);
     let mut judge = Judge::new(questions, &mut take);
     while let Some(parts) = next_parts(&mut files)? {
@@ -121,7 +127,7 @@ fn read(
     };
     if let (None, Some(path)) = (&state, &args.state) {
         // Nothing is new: the file stays as it is.
-        return read_fleet(std::slice::from_ref(path), questions, survey);
+        return read_fleet(open_all(std::slice::from_ref(path))?, questions, survey);
     }
     let settings = questions.settings();
     let mut take = |host| survey.add(host);
