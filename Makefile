@@ -62,7 +62,7 @@ test-foreign: ## Compare the static binary of the other processor, emulated, wit
 	@case $$(uname -m) in x86_64) set -- aarch64 x86_64 ;; *) set -- x86_64 aarch64 ;; esac; \
 	 scripts/test-foreign qemu-$$1-static target/$$1-unknown-linux-musl/dist/plumb target/$$2-unknown-linux-musl/dist/plumb
 
-test-fleet: ## Run contrib/fleet and the queries of docs/fleet.md: schedulers, DuckDB, ClickHouse; installs them into target
+test-fleet: ## Run contrib/fleet and the queries of docs/fleet.md: schedulers, Spark, Sail, DuckDB, ClickHouse; installs them into target
 	@scripts/setup fleet
 	cargo build --quiet --locked --workspace --bin plumb --example label_seeds
 	@scripts/test-fleet $(BUILT)
