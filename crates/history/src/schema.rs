@@ -10,7 +10,7 @@ use crate::tier::Tier;
 pub const APPLICATION_ID: i64 = 0x504c_4d42;
 
 /// Newest schema version that this program knows.
-pub const NEWEST: i64 = 3;
+pub const NEWEST: i64 = 4;
 
 /// Series in a file: an identifier of a record is the number of its window times this, plus the number of its series. So
 /// the records of a window are neighbours, and a window is deleted as one range.

@@ -461,6 +461,7 @@ fn tables(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
             senders: senders_in(series, found),
             untabled_ios: found.untabled_ios,
             modulus_bytes: table.modulus_bytes(),
+            are_latencies_shared: table.is_spread_unknown(),
             rows_total: table.len() as u64,
             rows: api::rows(&found.profile, skip, rows_max),
         }

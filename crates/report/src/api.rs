@@ -96,6 +96,8 @@ pub struct ApiTables {
     pub untabled_ios: u64,
     /// The modulus of the residues, bytes.
     pub modulus_bytes: u64,
+    /// Whether `device_ns_sum` of a row may be its share of that of all rows of its operation, length and stream bit.
+    pub are_latencies_shared: bool,
     /// Rows of the whole table.
     pub rows_total: u64,
     /// Rows of this answer, most I/O first.

@@ -420,7 +420,7 @@ fn newer_and_foreign_files_are_refused_and_not_changed() {
         drop(connection);
         let before = fs::read(&path).expect("its file");
         let as_expected = |error: &HistoryError| match error {
-            HistoryError::Newer { found, newest, .. } => newer && (*found, *newest) == (99, 3),
+            HistoryError::Newer { found, newest, .. } => newer && (*found, *newest) == (99, 4),
             HistoryError::Foreign { found, .. } => !newer && *found == 7,
             _ => false,
         };

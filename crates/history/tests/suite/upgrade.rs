@@ -155,7 +155,7 @@ fn is_upgraded(folder: &Path, before: &BTreeMap<String, Vec<String>>, ios_before
         let version: i64 = file
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .expect("its header");
-        assert_eq!(version, 3, "{name}");
+        assert_eq!(version, 4, "{name}");
     }
     assert_eq!(ios(folder), ios_before);
     let mut writer = Writer::open(folder, Settings::default()).expect("the store");

@@ -267,6 +267,7 @@ fn answers_equal_those_of_history() {
         (&table["rows_total"], &table["untabled_ios"]),
         (&json!(2), &json!(0))
     );
+    assert_eq!(table["are_latencies_shared"], json!(true));
 
     // A time without I/O has an answer, and it is empty.
     let empty = "device=sda&from=2027-01-01&to=2027-01-02";
