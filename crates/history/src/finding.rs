@@ -4,8 +4,15 @@ use std::ops::ControlFlow;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::tier::Span;
+
 /// Findings that went which a store keeps: a device near a limit could otherwise fill it.
 const GONE_MAX: u32 = 10_000;
+
+/// The index of version 4: findings by the time at which they appeared. A finding of two years ago can be present, so the time at which it went
+/// is in the index and no bound of the search.
+pub(crate) const CREATE_INDEX: &str =
+    "CREATE INDEX IF NOT EXISTS finding_time ON finding (appeared_ns, id, went_ns);";
 
 /// The finding of a rule at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,14 +105,19 @@ pub(crate) fn delete_aged(connection: &Connection, keep_from_ns: i64) -> rusqlit
         .map(|_| ())
 }
 
-/// Reads one finding after the other, in the order in which they appeared, until `take` breaks.
+/// The numbers of the findings that were present in a span, in the order in which they appeared.
+const IDS: &str = "SELECT id FROM finding
+    WHERE appeared_ns < ?2 AND (went_ns IS NULL OR went_ns > ?1) ORDER BY appeared_ns, id";
+
+/// Reads one finding of a span after the other, in the order in which they appeared, until `take` breaks.
 pub(crate) fn read_each(
     connection: &Connection,
+    span: Span,
     mut take: impl FnMut(FindingInterval) -> ControlFlow<()>,
 ) -> rusqlite::Result<()> {
     // A sort of whole rows would hold the facts of all.
-    let mut ids = connection.prepare("SELECT id FROM finding ORDER BY appeared_ns, id")?;
-    let ids = ids.query_map([], |row| row.get(0))?;
+    let mut ids = connection.prepare(IDS)?;
+    let ids = ids.query_map([span.from_ns, span.to_ns], |row| row.get(0))?;
     let ids: Vec<i64> = ids.collect::<rusqlite::Result<_>>()?;
     let mut statement = connection.prepare(
         "SELECT rule, target, severity, facts, appeared_ns, changed_ns, went_ns FROM finding WHERE id = ?",
@@ -132,4 +144,24 @@ pub(crate) fn read_each(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::database::Database;
+    use crate::schema::Part;
+    use crate::settings::Settings;
+
+    /// The rows, which have some KiB each, are not read for it, and nothing is sorted.
+    #[test]
+    fn findings_of_a_span_are_searched_in_their_index() {
+        let memory = Database::in_memory(Path::new(""), Part::History, &Settings::default());
+        assert_eq!(
+            memory.expect("memory").query_plan(IDS),
+            ["SEARCH finding USING COVERING INDEX finding_time (appeared_ns<?)"]
+        );
+    }
 }

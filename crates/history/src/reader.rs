@@ -169,25 +169,26 @@ impl Reader {
     /// If the file cannot be read.
     pub fn findings(&self) -> Result<Vec<FindingInterval>, HistoryError> {
         let mut all = Vec::new();
-        self.each_finding(|finding| {
+        self.each_finding(Span::EVER, |finding| {
             all.push(finding);
             ControlFlow::Continue(())
         })?;
         Ok(all)
     }
 
-    /// Reads one finding after the other, in the order in which they appeared, until `take` breaks.
+    /// Reads one finding that was present in a span after the other, in the order in which they appeared, until `take` breaks.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn each_finding(
         &self,
+        span: Span,
         take: impl FnMut(FindingInterval) -> ControlFlow<()>,
     ) -> Result<(), HistoryError> {
         let Some(database) = &self.history else {
             return Ok(());
         };
-        finding::read_each(&database.connection, take)
+        finding::read_each(&database.connection, span, take)
             .map_err(|source| database.failed("read the findings", source))
     }
 

@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use crate::finding;
 use crate::glance;
 use crate::host;
 use crate::tier::Tier;
@@ -62,6 +63,8 @@ pub fn step(connection: &Connection, part: Part, from_version: i64) -> rusqlite:
         0 => create(connection, part),
         1 if part == Part::History => connection.execute_batch(host::CREATE),
         2 => add_sums(connection, part),
+        // Residue tables have shared sums of latencies, too, which programs before cannot read.
+        3 if part == Part::History => connection.execute_batch(finding::CREATE_INDEX),
         _ => Ok(()),
     }
 }

@@ -118,6 +118,12 @@ pub struct Span {
 }
 
 impl Span {
+    /// All time.
+    pub const EVER: Span = Span {
+        from_ns: 0,
+        to_ns: i64::MAX,
+    };
+
     /// Whether it contains no time.
     #[must_use]
     pub const fn is_empty(self) -> bool {

@@ -225,7 +225,7 @@ impl Writer {
             }
             ControlFlow::Continue(())
         };
-        finding::read_each(&self.history.connection, take)
+        finding::read_each(&self.history.connection, Span::EVER, take)
             .map_err(|source| self.history.failed("read the findings", source))?;
         Ok(present)
     }

@@ -260,10 +260,6 @@ pub fn findings_in(
             return ControlFlow::Continue(());
         }
         is_known = true;
-        let ends_before = interval.went_ns.is_some_and(|went| went <= time.from_ns);
-        if ends_before || interval.appeared_ns >= time.to_ns {
-            return ControlFlow::Continue(());
-        }
         of_time += 1;
         if of_time <= page.skip {
             return ControlFlow::Continue(());
@@ -292,7 +288,19 @@ pub fn findings_in(
             }
         }
     };
-    reader.each_finding(take).map_err(failed)?;
+    reader.each_finding(time, take).map_err(failed)?;
+    if !is_known && fault.is_none() {
+        // A name that only a finding of another time has is no unknown device.
+        let take = |interval: FindingInterval| -> ControlFlow<()> {
+            let finding = json::from_slice::<Finding>(interval.facts.as_bytes()).ok();
+            is_known = is_on_device(&interval.key, finding.as_ref());
+            match is_known || (page.is_late)() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        reader.each_finding(span::EVER, take).map_err(failed)?;
+    }
     match fault {
         Some(fault) => Err(fault),
         None => Ok(is_known.then_some((found, is_cut))),

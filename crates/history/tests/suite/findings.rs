@@ -1,6 +1,8 @@
 //! Findings over time: each is one interval, whatever happens in between.
 
-use plumb_history::{FindingKey, FindingStep, Reader, Settings, Writer};
+use std::ops::ControlFlow;
+
+use plumb_history::{FindingInterval, FindingKey, FindingStep, Reader, Settings, Span, Writer};
 use plumb_testkit::temp_dir;
 
 use crate::support::{BEGIN, DAY, MINUTE};
@@ -91,6 +93,54 @@ fn a_finding_is_an_interval() {
         intervals(folder.path()),
         [("warning".to_owned(), 11, 11, None)]
     );
+}
+
+/// Against a filter of all findings: ends that touch, findings that are present, and many that appear at one time.
+#[test]
+fn findings_of_a_span_are_those_present_in_it() {
+    let folder = temp_dir("findings-span");
+    let mut writer = Writer::open(folder.path(), Settings::default()).expect("a store");
+    let mut rng = plumb_testkit::Rng::new(3);
+    for number in 0..120 {
+        let place = format!("sd{number}");
+        let from = BEGIN + rng.below(20) as i64;
+        writer.note_finding(from, key(&place), found("warning"));
+        if rng.percent(80) {
+            let to = from + 1 + rng.below(20) as i64;
+            writer.note_finding(to, key(&place), FindingStep::Gone);
+        }
+    }
+    writer.checkpoint(BEGIN + MINUTE).expect("a checkpoint");
+    let reader = Reader::open(folder.path(), &Settings::default()).expect("a store");
+    let all = reader.findings().expect("a sound file");
+    assert_eq!(all.len(), 120);
+    assert!(all.is_sorted_by_key(|one| one.appeared_ns));
+    for (from, to) in [
+        (0, 41),
+        (5, 6),
+        (7, 15),
+        (19, 20),
+        (20, 40),
+        (40, 60),
+        (-9, 0),
+        (-9, 1),
+    ] {
+        let span = Span {
+            from_ns: BEGIN + from,
+            to_ns: BEGIN + to,
+        };
+        let mut read = Vec::new();
+        let take = |one: FindingInterval| {
+            read.push(one);
+            ControlFlow::Continue(())
+        };
+        reader.each_finding(span, take).expect("a sound file");
+        let is_present = |one: &&FindingInterval| {
+            one.appeared_ns < span.to_ns && one.went_ns.is_none_or(|went| went > span.from_ns)
+        };
+        let expected: Vec<FindingInterval> = all.iter().filter(is_present).cloned().collect();
+        assert_eq!(read, expected, "{from} to {to}");
+    }
 }
 
 /// A device near a limit does not fill the store.

@@ -25,10 +25,7 @@ pub const NEVER: Span = Span {
 };
 
 /// All time.
-pub const EVER: Span = Span {
-    from_ns: 0,
-    to_ns: i64::MAX,
-};
+pub const EVER: Span = Span::EVER;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
