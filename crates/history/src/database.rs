@@ -1,6 +1,7 @@
 //! One file of a store, opened for writing or for reading.
 
 use std::fs::OpenOptions;
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,18 +87,29 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens a file for reading. `None` if there is no file, or an empty one.
+    /// Opens a file for reading. `None` if there is no file, an empty one, or one that a killed writer had only begun to make.
     pub(crate) fn open_to_read(
         folder: &Path,
         part: Part,
         settings: &Settings,
     ) -> Result<Option<Database>, HistoryError> {
         let file = folder.join(part.file_name());
-        if !std::fs::metadata(&file).is_ok_and(|found| found.len() > 0) {
+        let pages_before = pages_before_change(&file);
+        if pages_before == Some(0) || !std::fs::metadata(&file).is_ok_and(|found| found.len() > 0) {
             return Ok(None);
         }
-        let mut database =
-            Database::connected(file, part, OpenFlags::SQLITE_OPEN_READ_ONLY, settings)?;
+        let opened = Database::connected(
+            file.clone(),
+            part,
+            OpenFlags::SQLITE_OPEN_READ_ONLY,
+            settings,
+        );
+        let mut database = match opened {
+            Err(HistoryError::Sql { .. }) if pages_before.is_some() => {
+                return Err(HistoryError::CutOff { file });
+            }
+            opened => opened?,
+        };
         let version = database.version()?;
         if version >= VERSION_OF_SUMS {
             database.find_sums()?;
@@ -292,6 +304,21 @@ pub(crate) fn set_aside(folder: &Path, part: Part) -> Result<PathBuf, HistoryErr
     rename(&file, &aside)?;
     let log = folder.join(format!("{name}-wal"));
     if log.exists() {
+/// First bytes of a rollback journal of SQLite: <https://www.sqlite.org/fileformat2.html#the_rollback_journal>.
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// The pages that a file had before a change that did not end; `None` if no rollback journal of such a change is there. A writer has one only
+/// until the file has its write-ahead log, and rolls it back when it opens the file, which a reader must not do.
+fn pages_before_change(file: &Path) -> Option<u32> {
+    let mut journal = file.as_os_str().to_owned();
+    journal.push("-journal");
+    let mut head = [0; 20];
+    let mut journal = std::fs::File::open(journal).ok()?;
+    journal.read_exact(&mut head).ok()?;
+    let pages = [head[16], head[17], head[18], head[19]];
+    (head[..8] == JOURNAL_MAGIC).then_some(u32::from_be_bytes(pages))
+}
+
         let mut aside_log = aside.clone().into_os_string();
         aside_log.push("-wal");
         rename(&log, Path::new(&aside_log))?;

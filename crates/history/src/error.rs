@@ -37,6 +37,12 @@ pub enum HistoryError {
         /// The folder.
         folder: PathBuf,
     },
+    /// A writer was killed during a change that readers cannot take back.
+    #[error("{}: a writer was killed while it changed this file, and a reader cannot take the change back; start `plumb agent` for this folder, and stop it again", file.display())]
+    CutOff {
+        /// The file.
+        file: PathBuf,
+    },
     /// SQLite failed.
     #[error("{}: cannot {doing}", file.display())]
     Sql {

@@ -263,16 +263,6 @@ fn finding() -> FindingKey {
 fn reader(folder: &Path) -> Option<Reader> {
     match Reader::open(folder, &Settings::default()) {
         Err(HistoryError::Missing { .. }) => None,
-        // A writer that ended while it made the file left a journal, which only the next writer can roll back.
-        Err(HistoryError::Sql { file, source, .. })
-            if source.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly) =>
-        {
-            let connection = rusqlite::Connection::open(file).expect("the file");
-            let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
-            assert_eq!(version, Ok(0), "a file that was made");
-            drop(connection);
-            reader(folder)
-        }
         opened => Some(opened.expect("a store that opens")),
     }
 }
@@ -412,6 +402,87 @@ fn at_each_call(name: &str, faults: &[Fault], file: &'static str, lasts: bool) {
             }
         }
     }
+}
+
+/// A writer is killed at each call of the making of a store. Readers then find no history, and the next writer makes it.
+#[test]
+fn a_store_that_is_half_made_is_no_history() {
+    let vfs = FaultyVfs::register("making");
+    let mut journals = 0;
+    for at in 0.. {
+        let room = temp_dir("half-made");
+        let settings = Settings {
+            vfs: Some(vfs.name()),
+            ..exact()
+        };
+        vfs.set(Some(FaultPlan {
+            at,
+            lasts: true,
+            fault: Fault::Error,
+            file: "",
+        }));
+        let made = Writer::open(room.path(), settings).is_ok();
+        let is_over = vfs.failed() == 0;
+        vfs.set(None);
+        let journal =
+            |name| std::fs::metadata(room.path().join(name)).is_ok_and(|it| it.len() > 20);
+        journals += usize::from(journal("recent.db-journal") || journal("history.db-journal"));
+        assert_eq!(total(room.path()), 0);
+        if is_over {
+            assert!(made);
+            break;
+        }
+        Writer::open(room.path(), exact()).expect("the next writer");
+        assert!(reader(room.path()).is_some());
+    }
+    assert!(journals > 2, "{journals} journals");
+}
+
+/// The same on a copy, which has content and no write-ahead log: readers name the way out, and the next writer finds all of it.
+#[test]
+fn a_copy_that_is_half_converted_is_named() {
+    let room = temp_dir("half-converted");
+    let (store, settings) = (room.path().join("store"), exact());
+    std::fs::create_dir(&store).expect("room");
+    let vfs = FaultyVfs::register("converting");
+    vfs.set(None);
+    let mut day = Day::new(&store, &vfs, "");
+    for minute in [0, 1, 6] {
+        if day.writer.is_none() {
+            day.step(Start).expect("a store");
+        }
+        day.step(Store(minute)).expect("no fault");
+    }
+    let mut named = 0;
+    for at in 0.. {
+        let copy = room.path().join(format!("copy-{at}"));
+        std::fs::create_dir(&copy).expect("room");
+        let original = Reader::open(&store, &settings).expect("a store");
+        original.back_up(&copy).expect("a copy");
+        vfs.set(Some(FaultPlan {
+            at,
+            lasts: true,
+            fault: Fault::Error,
+            file: "",
+        }));
+        let faulty = Settings {
+            vfs: Some(vfs.name()),
+            ..exact()
+        };
+        let _ = Writer::open(&copy, faulty);
+        let is_over = vfs.failed() == 0;
+        vfs.set(None);
+        match Reader::open(&copy, &settings) {
+            Err(HistoryError::CutOff { .. }) => named += 1,
+            opened => drop(opened.expect("a copy that opens")),
+        }
+        Writer::open(&copy, exact()).expect("the next writer");
+        assert_eq!(total(&copy), 3 * IOS);
+        if is_over {
+            break;
+        }
+    }
+    assert!(named > 0, "no copy was cut off");
 }
 
 #[test]
