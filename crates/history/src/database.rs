@@ -30,6 +30,10 @@ pub(crate) struct Database {
     pub(crate) part: Part,
     /// Windows from this time on have checksums, ns; `None` for a file that has no columns for them.
     pub(crate) sums_from_ns: Option<i64>,
+    /// Pages of the log from which on they are moved into the file.
+    log_pages_max: i64,
+    /// Whether the last move failed.
+    pub(crate) is_log_stuck: bool,
 }
 
 impl Database {
@@ -80,6 +84,8 @@ impl Database {
             file,
             part,
             sums_from_ns: None,
+            log_pages_max: i64::MAX,
+            is_log_stuck: false,
         };
         database.prepare(settings)?;
         database.migrate()?;
@@ -154,6 +160,8 @@ impl Database {
             file,
             part,
             sums_from_ns: None,
+            log_pages_max: i64::MAX,
+            is_log_stuck: false,
         };
         database.check_header()?;
         Ok(database)
@@ -186,10 +194,11 @@ impl Database {
     }
 
     /// Sets the bounds of the file.
-    pub(crate) fn prepare(&self, settings: &Settings) -> Result<(), HistoryError> {
+    pub(crate) fn prepare(&mut self, settings: &Settings) -> Result<(), HistoryError> {
         let is_recent = self.part == Part::Recent;
         let pages_max = settings.file_bytes_max(is_recent) / PAGE_BYTES;
         let log_bytes = settings.log_bytes_max(is_recent);
+        self.log_pages_max = (log_bytes / 4 / PAGE_BYTES).max(1) as i64;
         // The size of a page must be set before the first table and before the log.
         let pragmas = format!(
             "PRAGMA page_size = {PAGE_BYTES};
@@ -197,14 +206,29 @@ impl Database {
              PRAGMA journal_mode = WAL;
              PRAGMA synchronous = NORMAL;
              PRAGMA journal_size_limit = {};
-             PRAGMA wal_autocheckpoint = {};
+             PRAGMA wal_autocheckpoint = 0;
              PRAGMA max_page_count = {pages_max};",
-            log_bytes / 2,
-            (log_bytes / 4 / PAGE_BYTES).max(1)
+            log_bytes / 2
         );
         self.connection
             .execute_batch(&pragmas)
             .map_err(|source| self.failed("set up the file", source))
+    }
+
+    /// Moves the pages of the log into the file once the log has its length. SQLite would do so after a commit by itself, and drop every error.
+    pub(crate) fn empty_log(&self) -> Result<(), HistoryError> {
+        // Pages of the log, and those of them that are in the file; without a log both are -1.
+        let log = |mode: &str| -> Result<(i64, i64), HistoryError> {
+            let sql = format!("PRAGMA wal_checkpoint({mode})");
+            self.connection
+                .query_row(&sql, [], |row| Ok((row.get(1)?, row.get(2)?)))
+                .map_err(|source| self.failed("move the pages of the log into the file", source))
+        };
+        let (pages, moved) = log("NOOP")?;
+        if pages >= self.log_pages_max && moved < pages {
+            log("PASSIVE")?;
+        }
+        Ok(())
     }
 
     fn migrate(&self) -> Result<(), HistoryError> {
@@ -280,6 +304,21 @@ fn connect(file: &Path, flags: OpenFlags, settings: &Settings) -> Result<Connect
     Ok(connection)
 }
 
+/// First bytes of a rollback journal of SQLite: <https://www.sqlite.org/fileformat2.html#the_rollback_journal>.
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// The pages that a file had before a change that did not end; `None` if no rollback journal of such a change is there. A writer has one only
+/// until the file has its write-ahead log, and rolls it back when it opens the file, which a reader must not do.
+fn pages_before_change(file: &Path) -> Option<u32> {
+    let mut journal = file.as_os_str().to_owned();
+    journal.push("-journal");
+    let mut head = [0; 20];
+    let mut journal = std::fs::File::open(journal).ok()?;
+    journal.read_exact(&mut head).ok()?;
+    let pages = [head[16], head[17], head[18], head[19]];
+    (head[..8] == JOURNAL_MAGIC).then_some(u32::from_be_bytes(pages))
+}
+
 /// Renames a damaged file together with its log, and returns the new name.
 pub(crate) fn set_aside(folder: &Path, part: Part) -> Result<PathBuf, HistoryError> {
     let name = part.file_name();
@@ -304,21 +343,6 @@ pub(crate) fn set_aside(folder: &Path, part: Part) -> Result<PathBuf, HistoryErr
     rename(&file, &aside)?;
     let log = folder.join(format!("{name}-wal"));
     if log.exists() {
-/// First bytes of a rollback journal of SQLite: <https://www.sqlite.org/fileformat2.html#the_rollback_journal>.
-const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-
-/// The pages that a file had before a change that did not end; `None` if no rollback journal of such a change is there. A writer has one only
-/// until the file has its write-ahead log, and rolls it back when it opens the file, which a reader must not do.
-fn pages_before_change(file: &Path) -> Option<u32> {
-    let mut journal = file.as_os_str().to_owned();
-    journal.push("-journal");
-    let mut head = [0; 20];
-    let mut journal = std::fs::File::open(journal).ok()?;
-    journal.read_exact(&mut head).ok()?;
-    let pages = [head[16], head[17], head[18], head[19]];
-    (head[..8] == JOURNAL_MAGIC).then_some(u32::from_be_bytes(pages))
-}
-
         let mut aside_log = aside.clone().into_os_string();
         aside_log.push("-wal");
         rename(&log, Path::new(&aside_log))?;

@@ -73,6 +73,14 @@ pub enum Notice {
         /// How many.
         windows: u64,
     },
+    /// The log of a file could not be moved into the file. Nothing is lost, and each checkpoint tries again; a success ends the failure, and the
+    /// next one is a notice again.
+    LogKept {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        cause: String,
+    },
     /// Closed windows that could not be written were dropped, because too many waited. Coarser tiers have their I/O.
     Dropped {
         /// How many.

@@ -709,6 +709,10 @@ pub fn notice_words(notice: &Notice) -> String {
         Notice::Evicted { windows } => {
             format!("{windows} of the oldest windows were deleted: the history is at its cap")
         }
+        Notice::LogKept { file, cause } => format!(
+            "the log of {} stays as it is: {cause}; nothing is lost, and the next try follows in 60 s",
+            file.display()
+        ),
         Notice::Dropped { windows } => format!(
             "{windows} windows are lost: too many had to wait for the file system; coarser windows have their I/O"
         ),

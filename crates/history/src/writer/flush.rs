@@ -1,5 +1,7 @@
 //! Waiting records and open windows go to the files.
 
+use std::error::Error;
+
 use plumb_trace::Layer;
 use rusqlite::params;
 
@@ -33,10 +35,25 @@ impl Writer {
         moved?;
         let of_recent = self.flush(Part::Recent, now_ns);
         let of_history = self.flush(Part::History, now_ns);
+        self.empty_logs();
         of_recent.and(of_history)?;
         match self.is_search_due() {
             true => self.remove_empty_series(),
             false => Ok(()),
+        }
+    }
+
+    /// Moves the pages of long logs into their files.
+    fn empty_logs(&mut self) {
+        for database in [&mut self.recent, &mut self.history] {
+            let was_stuck = database.is_log_stuck;
+            let failed = database.empty_log().err();
+            database.is_log_stuck = failed.is_some();
+            if let Some(failed) = failed.filter(|_| !was_stuck) {
+                let cause = failed.source().map_or(String::new(), ToString::to_string);
+                let file = database.file.clone();
+                self.notices.push(Notice::LogKept { file, cause });
+            }
         }
     }
 

@@ -5,11 +5,11 @@
 //! a fault at each of them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_history::{
-    DeviceIncrement, FindingKey, FindingStep, HistoryError, HostFactRow, Reader, Settings, Span,
-    Tier, Writer,
+    DeviceIncrement, FindingKey, FindingStep, HistoryError, HostFactRow, Notice, Reader, Settings,
+    Span, Tier, Writer,
 };
 use plumb_profile::{Profile, Table};
 use plumb_testkit::faulty_vfs::{Fault, FaultPlan, FaultyVfs};
@@ -84,6 +84,8 @@ struct Day<'d> {
     fails_history_alone: bool,
     /// The most I/O of such windows.
     surplus: u64,
+    /// The files whose logs were not moved into them.
+    logs_kept: Vec<PathBuf>,
 }
 
 impl<'d> Day<'d> {
@@ -104,6 +106,7 @@ impl<'d> Day<'d> {
             given: 0,
             fails_history_alone: file == "history.db",
             surplus: 0,
+            logs_kept: Vec::new(),
         }
     }
 
@@ -170,7 +173,12 @@ impl<'d> Day<'d> {
             return Ok(());
         };
         writer.checkpoint(at_ns)?;
-        assert_eq!(writer.take_notices(), []);
+        for notice in writer.take_notices() {
+            match notice {
+                Notice::LogKept { file, .. } => self.logs_kept.push(file),
+                other => panic!("{other:?}"),
+            }
+        }
         self.stored = self.taken;
         Ok(())
     }
@@ -310,13 +318,14 @@ fn calls(vfs: &FaultyVfs, file: &'static str) -> u64 {
         day.step(step).expect("no fault");
     }
     let calls = vfs.calls().len() as u64;
+    assert_eq!(day.logs_kept, <[PathBuf; 0]>::default(), "no fault");
     day.is_whole();
     calls
 }
 
 /// One write fails: the writer goes on, and in the end nothing is lost but the I/O that were not stored at an end of the writer. A fault
 /// that is not reported has cost nothing.
-fn fail_once(vfs: &FaultyVfs, plan: FaultPlan) {
+fn fail_once(vfs: &FaultyVfs, plan: FaultPlan) -> Vec<PathBuf> {
     let room = temp_dir("faults-once");
     let folder = room.path().join("store");
     vfs.set(Some(plan));
@@ -344,6 +353,7 @@ fn fail_once(vfs: &FaultyVfs, plan: FaultPlan) {
     assert_eq!(vfs.failed(), 1);
     day.step(Close).expect("one fault alone");
     day.is_whole();
+    day.logs_kept
 }
 
 /// All writes fail from one on: each checkpoint reports it. The writer is killed some steps later, the next one has no fault.
@@ -393,7 +403,7 @@ fn at_each_call(name: &str, faults: &[Fault], file: &'static str, lasts: bool) {
             };
             let test = std::panic::AssertUnwindSafe(|| match lasts {
                 true => fail_from(&vfs, plan),
-                false => fail_once(&vfs, plan),
+                false => drop(fail_once(&vfs, plan)),
             });
             if let Err(panic) = std::panic::catch_unwind(test) {
                 let calls = vfs.calls();
@@ -402,6 +412,28 @@ fn at_each_call(name: &str, faults: &[Fault], file: &'static str, lasts: bool) {
             }
         }
     }
+}
+
+/// A log that cannot be moved into its file is noted once, and costs no I/O. SQLite alone would say nothing.
+#[test]
+fn a_log_that_stays_is_noted() {
+    require!(Patience);
+    let vfs = FaultyVfs::register("logs");
+    let mut noted = 0;
+    // Only the moves of the log write to the file itself after its making.
+    for at in (calls(&vfs, "history.db") / 2)..calls(&vfs, "history.db") {
+        let plan = FaultPlan {
+            at,
+            lasts: false,
+            fault: Fault::Full,
+            file: "history.db",
+        };
+        let files = fail_once(&vfs, plan);
+        assert!(files.len() <= 1, "one fault, one notice");
+        assert!(files.iter().all(|file| file.ends_with("history.db")));
+        noted += files.len();
+    }
+    assert!(noted > 5, "{noted} notices");
 }
 
 /// A writer is killed at each call of the making of a store. Readers then find no history, and the next writer makes it.
