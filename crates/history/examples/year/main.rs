@@ -1,5 +1,6 @@
-//! A year of a host with 200 devices, for `bench/run.py`: `year make FOLDER [HOURS [SEED]]`, then `year glance FOLDER` and
-//! `year histograms FOLDER DEVICE`, which answer the questions that the benchmark times.
+//! A year of a host with 200 devices, for `bench/run.py`: `year make FOLDER [HOURS [DAYS [SEED]]]`, then `year glance FOLDER` and
+//! `year histograms FOLDER DEVICE`, which answer the questions that the benchmark times. `year weigh FOLDER [SEED]` prints the bytes of such
+//! a year without making it, and leaves the day of the mixes, which takes most of the time, for a later `make`.
 //!
 //! 20 devices are busy, 60 light and 120 idle. The last HOURS (48) are made from events, in increments of 5 minutes, as an agent
 //! writes them. An agent would need hours of the processor for the rest, so the windows before are copies of those of 150 mixes,
@@ -7,9 +8,10 @@
 //! a copy differs in device and times alone. Times are fixed, and the year is the same for the same seed.
 
 mod load;
+mod weigh;
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
 use plumb_history::{
@@ -19,6 +21,7 @@ use plumb_profile::Profile;
 use plumb_trace::Layer;
 
 use load::{Class, Device, HOUR, MIXES, Mix};
+use weigh::weigh;
 
 const DAY: i64 = 24 * HOUR;
 const STEP: i64 = HOUR / 12;
@@ -37,13 +40,23 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["make", folder] => make(Path::new(folder), 48, 1),
-        ["make", folder, hours] => make(Path::new(folder), hours.parse()?, 1),
-        ["make", folder, hours, seed] => make(Path::new(folder), hours.parse()?, seed.parse()?),
+        ["make", folder] => make(Path::new(folder), 48, DAYS, 1),
+        ["make", folder, hours] => make(Path::new(folder), hours.parse()?, DAYS, 1),
+        ["make", folder, hours, days] => {
+            make(Path::new(folder), hours.parse()?, days.parse()?, 1)
+        }
+        ["make", folder, hours, days, seed] => make(
+            Path::new(folder),
+            hours.parse()?,
+            days.parse()?,
+            seed.parse()?,
+        ),
+        ["weigh", folder] => weigh(Path::new(folder), 1),
+        ["weigh", folder, seed] => weigh(Path::new(folder), seed.parse()?),
         ["glance", folder] => glance(Path::new(folder)),
         ["histograms", folder, device] => histograms(Path::new(folder), device),
         _ => Err(
-            "usage: year make FOLDER [HOURS [SEED]] | glance FOLDER | histograms FOLDER DEVICE"
+            "usage: year make FOLDER [HOURS [DAYS [SEED]]] | weigh FOLDER [SEED] | glance FOLDER | histograms FOLDER DEVICE"
                 .into(),
         ),
     }
@@ -206,24 +219,15 @@ fn device(number: u64) -> SeriesFacts {
     }
 }
 
-fn make(folder: &Path, hours_of_events: i64, seed: u64) -> Result<(), Failure> {
+fn make(folder: &Path, hours_of_events: i64, days: i64, seed: u64) -> Result<(), Failure> {
     let started = std::time::Instant::now();
     let said = |what: &str| eprintln!("{:.0} s: {what}", started.elapsed().as_secs_f64());
     let mixes = mixes();
-    let folder_of_mixes = folder.join("mixes");
-    let mut made = Year::open(&folder_of_mixes)?;
-    let day = |at: usize| day_of(&mixes[at], seed);
-    in_order(mixes.len(), day, |at, course| {
-        for part in course {
-            made.add(&device(at as u64), part)?;
-        }
-        made.checkpoint(DAY_OF_MIXES + DAY)
-    })?;
-    drop(made);
+    let folder_of_mixes = make_mixes(folder, &mixes, seed)?;
     said("150 mixes have a day");
     let of_mixes = Reader::open(&folder_of_mixes, &Settings::default())?;
     let mut year = Year::open(folder)?;
-    copy_mixes(&mut year, &of_mixes, END - hours_of_events * HOUR)?;
+    copy_mixes(&mut year, &of_mixes, days, END - hours_of_events * HOUR)?;
     drop(of_mixes);
     std::fs::remove_dir_all(&folder_of_mixes)?;
     said("the time without events is written");
@@ -234,8 +238,30 @@ fn make(folder: &Path, hours_of_events: i64, seed: u64) -> Result<(), Failure> {
     print_sizes(folder, evicted)
 }
 
+/// Makes a store with a day of each mix beside that of the year, unless a whole one is there, and returns its folder.
+fn make_mixes(folder: &Path, mixes: &[Mix], seed: u64) -> Result<PathBuf, Failure> {
+    let whole = folder.join(format!("mixes-{seed}"));
+    if whole.exists() {
+        return Ok(whole);
+    }
+    let part = folder.join(format!("mixes-{seed}.part"));
+    // A run that was stopped leaves a part.
+    let _ = std::fs::remove_dir_all(&part);
+    let mut made = Year::open(&part)?;
+    let day = |at: usize| day_of(&mixes[at], seed);
+    in_order(mixes.len(), day, |at, course| {
+        for part in course {
+            made.add(&device(at as u64), part)?;
+        }
+        made.checkpoint(DAY_OF_MIXES + DAY)
+    })?;
+    drop(made);
+    std::fs::rename(&part, &whole)?;
+    Ok(whole)
+}
+
 /// Writes the windows up to a time as those of the mixes, in the order in which an agent closes them.
-fn copy_mixes(year: &mut Year, of_mixes: &Reader, until_ns: i64) -> Result<(), Failure> {
+fn copy_mixes(year: &mut Year, of_mixes: &Reader, days: i64, until_ns: i64) -> Result<(), Failure> {
     let series = of_mixes.names()?;
     let number_of = |mix: usize| {
         let identity = device(mix as u64).identity;
@@ -256,7 +282,7 @@ fn copy_mixes(year: &mut Year, of_mixes: &Reader, until_ns: i64) -> Result<(), F
         }
         year.checkpoint(window.span().to_ns)
     };
-    for day in (END / DAY - DAYS)..END / DAY {
+    for day in (END / DAY - days)..END / DAY {
         let day_ns = day * DAY;
         let has_hours = END - day_ns <= DAYS_OF_HOURS * DAY;
         for hour in 0..if has_hours { 24 } else { 0 } {
@@ -338,17 +364,12 @@ fn print_sizes(folder: &Path, evicted: u64) -> Result<(), Failure> {
         println!(
             "windows_{} {}",
             tier.word(),
-            reader.glance(tier, EVER, None)?.len()
+            reader.glance(tier, Span::EVER, None)?.len()
         );
     }
     println!("evicted {evicted}");
     Ok(())
 }
-
-const EVER: Span = Span {
-    from_ns: 0,
-    to_ns: i64::MAX,
-};
 
 /// Prints the number of windows of the last 24 h of all devices, and their I/O.
 fn glance(folder: &Path) -> Result<(), Failure> {
@@ -371,7 +392,7 @@ fn histograms(folder: &Path, device: &str) -> Result<(), Failure> {
         .iter()
         .find(|series| series.name() == device)
         .ok_or("no such device")?;
-    let found = reader.profile(known, EVER)?.ok_or("no I/O")?;
+    let found = reader.profile(known, Span::EVER)?.ok_or("no I/O")?;
     println!(
         "{} {}",
         found.profile.ios(),
