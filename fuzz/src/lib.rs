@@ -27,6 +27,7 @@ mod label;
 mod ondisk;
 mod read;
 mod relocate;
+mod rrd;
 
 /// The fewest bytes that make an input gzip: its fixed head without any optional field.
 const GZIP_HEAD: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
@@ -54,6 +55,7 @@ const OTHERS: &[(&str, Target)] = &[
     ("ondisk", ondisk::disk),
     ("parquet", |data| in_file("parquet", data)),
     ("profile", profile),
+    ("rrd", rrd::dump),
     ("saved_label", relocate::saved_label),
     ("sniff", sniff),
     ("vdbench", job_file::vdbench),

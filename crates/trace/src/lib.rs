@@ -24,6 +24,7 @@ pub mod parquet;
 pub mod pending;
 pub mod progress;
 pub mod reader;
+pub mod rrd;
 pub mod scan;
 pub mod series;
 pub mod source;

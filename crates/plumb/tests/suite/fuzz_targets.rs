@@ -33,6 +33,7 @@ const REACHED: &[(&str, &[&str])] = &[
     ("stack/src/dm_table/", &["dump"]),
     ("stack/src/dump/", &["dump"]),
     ("trace/src/format/", &["sniff"]),
+    ("trace/src/rrd.rs", &["rrd"]),
     ("trace/src/series/", &["iostat"]),
 ];
 
