@@ -1,10 +1,12 @@
 //! A source's ready-made results: histograms of its own buckets, totals. Kept unchanged, because finer data do not
 //! exist.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use plumb_geometry::SmallSort;
 use plumb_trace::{AlignTotals, Distribution, Op};
 
 use crate::histogram::power_index;
@@ -24,6 +26,28 @@ pub struct ForeignHistogram {
     pub buckets: Vec<Bucket>,
     /// Smallest, largest and mean value, where the source gives them.
     pub min_max_mean: Option<(i64, i64, i64)>,
+}
+
+impl ForeignHistogram {
+    /// The order of histograms by all but their counts.
+    fn compare_kinds(&self, other: &ForeignHistogram) -> Ordering {
+        let bounds = |one: &ForeignHistogram| -> Vec<(Option<i64>, Option<i64>)> {
+            one.buckets
+                .iter()
+                .map(|(low, high, _)| (*low, *high))
+                .collect()
+        };
+        (self.measured, self.op, self.min_max_mean)
+            .cmp(&(other.measured, other.op, other.min_max_mean))
+            .then_with(|| bounds(self).cmp(&bounds(other)))
+    }
+
+    /// Adds the counts of one with the same buckets.
+    fn add_counts(&mut self, other: &ForeignHistogram) {
+        for ((_, _, mine), (_, _, theirs)) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.saturating_add(*theirs);
+        }
+    }
 }
 
 /// The measure of a ready-made histogram.
@@ -171,10 +195,77 @@ impl Imported {
         self.histograms.is_empty() && self.totals.is_empty()
     }
 
+    /// Adds the data of another part. Histograms of the same buckets add up, so that those of many windows are one.
     pub(crate) fn merge(&mut self, other: &Imported) {
-        self.histograms.extend(other.histograms.iter().cloned());
-        self.histograms.sort();
+        if !other.histograms.is_empty() {
+            self.histograms.extend(other.histograms.iter().cloned());
+            self.histograms
+                .small_sort_by(ForeignHistogram::compare_kinds);
+            self.histograms.dedup_by(|later, kept| {
+                // A sum has no mean.
+                let is_alike = later.min_max_mean.is_none() && later.compare_kinds(kept).is_eq();
+                if is_alike {
+                    kept.add_counts(later);
+                }
+                is_alike
+            });
+            self.histograms.sort();
+        }
         self.totals.extend(other.totals.iter().cloned());
         self.totals.sort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(op: Op, buckets: &[(i64, u64)], mean: Option<i64>) -> Imported {
+        let buckets = buckets.iter();
+        let buckets = buckets.map(|(low, ios)| (Some(*low), Some(low * 2 - 1), *ios));
+        Imported {
+            histograms: vec![ForeignHistogram {
+                measured: Measured::LenBytes,
+                op: Some(op),
+                buckets: buckets.collect(),
+                min_max_mean: mean.map(|mean| (mean, mean, mean)),
+            }],
+            totals: Vec::new(),
+        }
+    }
+
+    /// Histograms of the same buckets add up in any order; others stay by themselves.
+    #[test]
+    fn like_histograms_add_up() {
+        let parts = [
+            histogram(Op::Read, &[(4096, 1), (8192, 2)], None),
+            histogram(Op::Write, &[(4096, 7), (8192, 0)], None),
+            histogram(Op::Read, &[(4096, 10)], None),
+            histogram(Op::Read, &[(4096, 100), (8192, 200)], None),
+            // A mean of two means is not known.
+            histogram(Op::Read, &[(4096, 1), (8192, 2)], Some(5)),
+            histogram(Op::Read, &[(4096, 1), (8192, 2)], Some(5)),
+        ];
+        let sum = |order: &[usize]| {
+            let mut sum = Imported::default();
+            order.iter().for_each(|at| sum.merge(&parts[*at]));
+            sum
+        };
+        let found = sum(&[0, 1, 2, 3, 4, 5]);
+        let counts: Vec<Vec<u64>> = found
+            .histograms
+            .iter()
+            .map(|one| one.buckets.iter().map(|bucket| bucket.2).collect())
+            .collect();
+        assert_eq!(
+            counts,
+            [vec![1, 2], vec![1, 2], vec![10], vec![101, 202], vec![7, 0]]
+        );
+        for order in [[5, 4, 3, 2, 1, 0], [3, 5, 0, 2, 4, 1]] {
+            assert_eq!(sum(&order), found);
+        }
+        let mut grouped = sum(&[2, 3]);
+        grouped.merge(&sum(&[0, 5, 4, 1]));
+        assert_eq!(grouped, found);
     }
 }
