@@ -17,7 +17,7 @@ use crate::question::{GridSource, Questions};
 use crate::rules::{Diagnosis, IOS_MIN, diagnose, diagnose_answers};
 
 /// Findings about a start: they explain why I/O behind it are off.
-const ABOUT_STARTS: [RuleId; 2] = [RuleId::MisalignedPartition, RuleId::SoftPartitionDrift];
+pub const ABOUT_STARTS: [RuleId; 2] = [RuleId::MisalignedPartition, RuleId::SoftPartitionDrift];
 
 /// Findings that small writes have of a unit: starts and lengths off it are the same once more.
 const ABOUT_UNITS: RuleId = RuleId::IndirectionUnit;

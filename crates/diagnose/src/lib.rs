@@ -16,7 +16,7 @@ pub mod rules;
 pub mod share;
 
 pub use analysis::{Analysis, analyze};
-pub use joined::{Joined, join};
+pub use joined::{ABOUT_STARTS, Joined, join};
 pub use plumb_model::{Finding, Reason, RuleId, Severity, Target, TargetLayer, Unjudged};
 pub use prove::Prover;
 pub use question::{GridSource, Questions};

@@ -23,4 +23,4 @@ pub use inventory::{Attributes, HostAttributes, Inventory, InventoryError, attri
 pub use merge::{FleetMerge, HostParts, MergeError};
 pub use slowness::{ClassMeans, Latencies, Slowness};
 pub use source::{Shard, Source, SourceError, Sources, find_sources};
-pub use windows::{WindowChoice, WindowName, object_key};
+pub use windows::{WindowChoice, WindowName, file_name, object_key};

@@ -12,9 +12,15 @@ use twox_hash::XxHash64;
 /// the object is the XXH64 of its bytes, so an object that is exported twice is one object.
 #[must_use]
 pub fn object_key(host: &str, date: &str, tier: &str, bytes: &[u8]) -> String {
+    let escaped = escaped(host);
+    let hash = XxHash64::oneshot(0, bytes);
+    format!("host={escaped}/date={date}/tier={tier}/{hash:016x}.parquet")
+}
+
+/// A name with all bytes but letters, digits, dots and lines as `%` and two digits: as Hive escapes the values of partitions.
+fn escaped(name: &str) -> String {
     let mut escaped = String::new();
-    for byte in host.bytes() {
-        // As Hive escapes the values of partitions.
+    for byte in name.bytes() {
         let is_plain = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         if is_plain {
             escaped.push(byte.into());
@@ -22,8 +28,28 @@ pub fn object_key(host: &str, date: &str, tier: &str, bytes: &[u8]) -> String {
             let _ = write!(escaped, "%{byte:02X}");
         }
     }
-    let hash = XxHash64::oneshot(0, bytes);
-    format!("host={escaped}/date={date}/tier={tier}/{hash:016x}.parquet")
+    escaped
+}
+
+/// Longest name of a file without its ending. File systems take 255 bytes.
+const FILE_NAME_BYTES_MAX: usize = 200;
+
+/// The name of a file of a host, different for different hosts: no path, no hidden file and no option of a command.
+#[must_use]
+pub fn file_name(host: &str, ending: &str) -> String {
+    let mut name = escaped(host);
+    if name.is_empty() {
+        name.push('%');
+    } else if name.starts_with(['.', '-']) {
+        let first = name.remove(0);
+        name = format!("%{:02X}{name}", u32::from(first));
+    }
+    if name.len() > FILE_NAME_BYTES_MAX {
+        name.truncate(FILE_NAME_BYTES_MAX);
+        let hash = XxHash64::oneshot(0, host.as_bytes());
+        let _ = write!(name, "%{hash:016x}");
+    }
+    name + ending
 }
 
 /// A window of a device.

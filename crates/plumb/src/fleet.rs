@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plumb_diagnose::Questions;
 use plumb_fleet::file::{MAGIC, is_fleet_file};
@@ -11,6 +12,7 @@ use plumb_fleet::{
     find_sources,
 };
 use plumb_geometry::plural;
+use plumb_trace::progress::{CountingReader, Progress};
 use plumb_trace::write::Output;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -19,11 +21,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, say};
 use crate::sandbox::{self, Files};
+use crate::status::Meter;
 
+mod checked;
 mod collected;
 pub mod engine;
 mod judge;
 mod pass;
+mod plans;
 mod report;
 mod rows;
 mod state;
@@ -48,6 +53,13 @@ pub fn run(args: &Fleet) -> Result<Exit, Failure> {
 
 fn profile(args: &FleetProfile) -> Result<Exit, Failure> {
     let mut sources = sources(&args.sources, &[], &[&args.output])?;
+    let collections = checked::take_collections(&mut sources.found).len() as u64;
+    if collections > 0 {
+        let collections = plural(collections, "collection");
+        say(&format!(
+            "plumb: {collections} not profiled: pass them to `plumb fleet report` beside the fleet file"
+        ));
+    }
     if let Some(shard) = &args.shard {
         sources.found.retain(|source| shard.takes(&source.name));
     }
@@ -167,20 +179,27 @@ fn is_fleet(path: &Path) -> bool {
         && is_fleet_file(&head)
 }
 
-type FleetFiles = FleetMerge<BufReader<File>>;
+/// Fleet files that are read side by side, and the line that shows how much of them is read.
+struct FleetFiles {
+    merge: FleetMerge<BufReader<CountingReader<File>>>,
+    _meter: Meter,
+}
 
 fn open_all(paths: &[PathBuf]) -> Result<FleetFiles, Failure> {
     // All shards are open at once, and there may be more of them than a process may open by default.
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
+    let progress = Arc::new(Progress::default());
     let open = |path: &PathBuf| {
         let name = path.display().to_string();
         let opened = File::open(path).map_err(|source| {
             let path = name.clone();
             Failure::failed(&plumb_trace::Error::Open { path, source })
         })?;
-        let reader = FleetReader::new(BufReader::with_capacity(BUFFER_BYTES, opened))
+        progress.expect(opened.metadata().map_or(0, |found| found.len()));
+        let counted = CountingReader::new(opened, &progress);
+        let reader = FleetReader::new(BufReader::with_capacity(BUFFER_BYTES, counted))
             .map_err(|error| Failure::failed(&error).at(&name))?;
         Ok((name, reader))
     };
@@ -188,11 +207,15 @@ fn open_all(paths: &[PathBuf]) -> Result<FleetFiles, Failure> {
         .iter()
         .map(open)
         .collect::<Result<Vec<_>, Failure>>()?;
-    Ok(FleetMerge::new(files))
+    Ok(FleetFiles {
+        merge: FleetMerge::new(files),
+        _meter: Meter::of_reading(&progress),
+    })
 }
 
 fn next_parts(files: &mut FleetFiles) -> Result<Option<HostParts>, Failure> {
-    files.next_parts().map_err(|error| of_merge(&error))
+    let next = files.merge.next_parts();
+    next.map_err(|error| of_merge(&error))
 }
 
 /// The host of its parts in several files.

@@ -183,6 +183,8 @@ pub struct FleetAnswer {
     pub with_findings: u64,
     /// Inputs that were read.
     pub inputs: u64,
+    /// Of these, collections of the layers of a host.
+    pub collections: u64,
     /// Of these, inputs that were read only in part.
     pub partial: u64,
     /// Inputs that could not be read.
@@ -289,8 +291,12 @@ impl FleetAnswer {
 
     /// `2 inputs of 2 hosts, 12,581 I/O`.
     fn read(&self) -> String {
+        let collections = match self.collections {
+            0 => String::new(),
+            some => format!(" ({})", plural(some, "collection")),
+        };
         let mut read = format!(
-            "{} of {}, {} I/O",
+            "{}{collections} of {}, {} I/O",
             plural(self.inputs, "input"),
             plural(self.hosts, "host"),
             count(self.ios)

@@ -32,14 +32,15 @@ impl Progress {
     }
 }
 
-/// A source that tells how much was read of it.
-pub(crate) struct CountingReader<R> {
+/// A source that counts the bytes that are read of it.
+pub struct CountingReader<R> {
     inner: R,
     progress: Arc<Progress>,
 }
 
 impl<R: Read> CountingReader<R> {
-    pub(crate) fn new(inner: R, progress: &Arc<Progress>) -> CountingReader<R> {
+    /// Counts the bytes of a source in `progress`.
+    pub fn new(inner: R, progress: &Arc<Progress>) -> CountingReader<R> {
         CountingReader {
             inner,
             progress: Arc::clone(progress),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_fleet::{WindowChoice, WindowName, object_key};
+use plumb_fleet::{WindowChoice, WindowName, file_name, object_key};
 use plumb_testkit::Rng;
 
 const SECOND: i64 = 1_000_000_000;
@@ -92,4 +92,28 @@ fn devices_are_apart() {
         choice.add(window, 1, b"", row);
     }
     assert_eq!(choice.rows(), [0, 1, 2]);
+}
+
+/// Names of files are plain, and differ as the hosts do.
+#[test]
+fn file_names_of_hosts_are_no_paths() {
+    let long = "x".repeat(300);
+    let hosts = [
+        ("db-1.example", "db-1.example.json"),
+        ("../etc/passwd", "%2E.%2Fetc%2Fpasswd.json"),
+        ("..", "%2E..json"),
+        ("", "%.json"),
+        ("\0", "%00.json"),
+        ("-rf", "%2Drf.json"),
+        ("%2Drf", "%252Drf.json"),
+        (".hidden", "%2Ehidden.json"),
+        ("a b\n", "a%20b%0A.json"),
+        ("é", "%C3%A9.json"),
+    ];
+    for (host, expected) in hosts {
+        assert_eq!(file_name(host, ".json"), expected, "{host:?}");
+    }
+    let one = file_name(&long, ".json");
+    let other = file_name(&(long.clone() + "y"), ".json");
+    assert!(one.len() <= 255 && other.len() <= 255 && one != other);
 }

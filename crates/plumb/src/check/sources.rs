@@ -79,6 +79,42 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<GatheredHost, Failure> 
     Ok(gathered)
 }
 
+/// A host that was read from its collection.
+pub struct CollectedHost {
+    /// Its layers.
+    pub gathered: GatheredHost,
+    /// Its own name; that of the file for want of it.
+    pub name: String,
+    /// The version of its kernel.
+    pub kernel: Option<String>,
+}
+
+impl CollectedHost {
+    /// Reads a collection by itself.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn open(path: &Path, bytes: &[u8]) -> Result<CollectedHost, Failure> {
+        let mut gathered = GatheredHost::default();
+        let mut builder = Builder::default();
+        let file = path.display().to_string();
+        let own = gathered.collection(&file, bytes, &mut builder)?;
+        dump::join(&mut builder);
+        gathered.builder = builder;
+        Ok(CollectedHost {
+            gathered,
+            name: own.name.unwrap_or_else(|| hosts::name_of_file(path)),
+            kernel: own.kernel,
+        })
+    }
+}
+
+/// The statements of a collected host about itself.
+struct OwnWords {
+    name: Option<String>,
+    kernel: Option<String>,
+}
+
 /// Notes the devices of this host that could not be opened.
 fn note_unread(gathered: &mut GatheredHost) {
     let advice = devices::advice_to_open();
@@ -169,7 +205,7 @@ impl GatheredHost {
                     Builder::default()
                 };
                 match self.collection(&name, &bytes, &mut builder) {
-                    Ok(own) => hosts.add(own, hosts::name_of_file(path), builder),
+                    Ok(own) => hosts.add(own.name, hosts::name_of_file(path), builder),
                     Err(failure) => {
                         if is_first {
                             first = builder;
@@ -207,13 +243,13 @@ impl GatheredHost {
         Ok(hosts)
     }
 
-    /// The files and outputs of another host; returns its name for itself.
+    /// The files and outputs of another host.
     fn collection(
         &mut self,
         name: &str,
         bytes: &[u8],
         builder: &mut Builder,
-    ) -> Result<Option<String>, Failure> {
+    ) -> Result<OwnWords, Failure> {
         let failed = |error: &(dyn std::error::Error + 'static)| Failure::failed(error);
         let contents = Contents::read(name, bytes).map_err(|error| failed(&error))?;
         let collected = contents.collected().map_err(|error| failed(&error))?;
@@ -251,7 +287,10 @@ impl GatheredHost {
                 self.fail(within, &failure);
             }
         }
-        Ok(contents.own_name().as_deref().and_then(hosts::plain_name))
+        Ok(OwnWords {
+            name: contents.own_name().as_deref().and_then(hosts::plain_name),
+            kernel: contents.kernel(),
+        })
     }
 
     /// The devices whose contents could not be read, with the partitions and file systems on them. A device of another host has the name

@@ -14,8 +14,8 @@ use crate::fleet::engine::master;
 /// Flags of `plumb fleet`.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A SOURCE is a folder or a file: traces of any known format, saved profiles, and the exported windows of \
-agents. The host of an input is the name behind \
+    after_long_help = "A SOURCE is a folder or a file: traces of any known format, saved profiles, the exported windows of \
+agents, and collections of plumb check --collect (names that end with .zst). The host of an input is the name behind \
 host= in its path, else the first folder below SOURCE, else the name of the file. Names that begin with a dot or an underscore are \
 passed over.\n\
 Exit status: 0 clean or written, 1 findings, 2 usage, 3 unknown or read only in part, 4 not permitted, 5 failed."
@@ -61,7 +61,7 @@ impl FleetInput {
 /// Flags of `plumb fleet report`.
 #[derive(Debug, Args)]
 pub struct FleetReport {
-    /// Folders and files with recordings, or fleet files
+    /// Folders and files with recordings and collections, or fleet files and collections
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     #[command(flatten)]
@@ -81,6 +81,12 @@ pub struct FleetReport {
     /// be given several times.
     #[arg(long, value_name = "FILE")]
     pub inventory: Vec<PathBuf>,
+    /// Write the plan of each host in a group into this folder, for plumb fix plan
+    ///
+    /// Only hosts with a collection among the inputs, and proven remedies for the cause of the group. A file that is there is never
+    /// overwritten.
+    #[arg(long, value_name = "FOLDER")]
+    pub plans: Option<PathBuf>,
     /// Show the changes since an earlier fleet file, for instance that of last week
     #[arg(long, value_name = "FILE")]
     pub since: Option<PathBuf>,

@@ -369,8 +369,8 @@ const MANUALS: &[Manual] = &[
                 "Rank the disks of all hosts, and read only new recordings the next time",
             ),
             (
-                "plumb fleet report all.fleet --grid 8k --json",
-                "Print the ranking of merged shards for other programs",
+                "plumb fleet report all.fleet collections --plans plans",
+                "Write a plan for each host with a finding that its group explains",
             ),
             (
                 "plumb fleet report 47.fleet --since 46.fleet --inventory hosts.csv",

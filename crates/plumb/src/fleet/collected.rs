@@ -1,16 +1,17 @@
-//! The inventory of a fleet: files of attributes, and collections of hosts (`plumb check --collect`) with kernels, models and schedulers.
+//! The inventory of a fleet: files of attributes, and collections of hosts (`plumb check --collect`) with kernels, models, schedulers and file systems.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use plumb_fleet::inventory::{InventoryError, LEN_BYTES_MAX};
 use plumb_fleet::{Attributes, HostAttributes, Inventory};
 use plumb_geometry::SmallSort;
-use plumb_stack::builder::Builder;
-use plumb_stack::collection::{self, Contents};
-use plumb_stack::linux;
 use plumb_stack::node::keys;
+use plumb_stack::{Kind, NodeId, Stack, collection};
 
+use crate::check::sources::CollectedHost;
+use crate::check::target;
 use crate::failure::Failure;
 
 /// Reads inventories: files, and all files of folders.
@@ -51,47 +52,45 @@ fn add(inventory: &mut Inventory, path: &Path) -> Result<(), Failure> {
     }
     let bytes = fs::read(path).map_err(of_file)?;
     if collection::is_archive(&bytes) {
-        let (host, facts) = facts(path, &bytes)?;
-        inventory.add_facts(&host, facts);
+        let host = CollectedHost::open(path, &bytes)?;
+        let stack = host.gathered.builder.finish();
+        inventory.add_facts(&host.name, attributes(&stack, host.kernel));
         return Ok(());
     }
     let added = inventory.add_file(&bytes);
     added.map_err(|error| failed(path, &error))
 }
 
-/// The facts of a collection that are attributes, and the name of its host: its own one, or that of the file.
-fn facts(path: &Path, bytes: &[u8]) -> Result<(String, HostAttributes), Failure> {
-    // Its errors name the file.
-    let fault = |error: &(dyn std::error::Error + 'static)| Failure::failed(error);
-    let name = path.display().to_string();
-    let contents = Contents::read(&name, bytes).map_err(|error| fault(&error))?;
-    let collected = contents.collected().map_err(|error| fault(&error))?;
-    let root = contents.root(&collected.answers);
-    let root = root.map_err(|error| fault(&error))?;
-    let mut builder = Builder::default();
-    linux::collect(&root, &mut builder).map_err(|error| fault(&error))?;
+/// The facts of a host that are attributes.
+pub fn attributes(stack: &Stack, kernel: Option<String>) -> HostAttributes {
     let mut attributes = HostAttributes::default();
-    let kernel = contents.kernel();
     attributes
         .own
         .extend(kernel.map(|kernel| ("kernel".to_owned(), kernel)));
-    for (_, node) in builder.finish().nodes() {
+    for (id, node) in stack.nodes() {
         let facts = [("model", keys::MODEL), ("scheduler", keys::SCHEDULER)];
-        let of_device: Attributes = facts
+        let mut of_device: Attributes = facts
             .into_iter()
             .filter_map(|(name, key)| Some((name.to_owned(), node.word(key)?.to_owned())))
             .collect();
+        let kind = file_system(stack, id).filter(|_| stack.is_leaf(id));
+        of_device.extend(kind.map(|kind| ("file_system".to_owned(), kind)));
         if !of_device.is_empty() {
             attributes
                 .devices
                 .insert(node.own_name().to_owned(), of_device);
         }
     }
-    let of_file = path.file_name().unwrap_or_default().to_string_lossy();
-    let of_file = of_file.trim_end_matches(".tar.zst").to_owned();
-    let host = contents.own_name().map(|name| name.trim().to_owned());
-    Ok((
-        host.filter(|name| !name.is_empty()).unwrap_or(of_file),
-        attributes,
-    ))
+    attributes
+}
+
+/// The kind of the file systems above a device; `None` without any, and if they differ.
+fn file_system(stack: &Stack, id: NodeId) -> Option<String> {
+    let above = target::around(stack, id).into_iter();
+    let mut kinds: BTreeSet<String> = above
+        .map(|id| stack.node(id))
+        .filter(|node| node.kind == Kind::FileSystem)
+        .filter_map(|node| Some(node.value(keys::CONTENT)?.to_string()))
+        .collect();
+    kinds.pop_first().filter(|_| kinds.is_empty())
 }

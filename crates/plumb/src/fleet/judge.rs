@@ -1,12 +1,12 @@
 //! Judges the hosts of a fleet as `plumb analyze` does, several at a time, and passes the verdicts on in the order of the hosts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_diagnose::analysis::GridFit;
 use plumb_diagnose::{Analysis, GridSource, Questions, analyze, diagnose};
 use plumb_fleet::{ClassMeans, HostFacts, HostIo, HostParts};
 use plumb_geometry::Bounds;
-use plumb_model::{Finding, RuleId};
+use plumb_model::{Finding, RuleId, Severity};
 use plumb_profile::Profile;
 use plumb_profile::fit::Unknown;
 use plumb_profile::latency_fit::LatencyByFit;
@@ -49,6 +49,8 @@ pub struct DeviceVerdict {
     pub ios: u64,
     /// The findings.
     pub findings: Vec<Finding>,
+    /// Rules whose finding is counted on another device, on which the same layer is, with their severities.
+    pub repeated: BTreeMap<RuleId, Severity>,
     /// Rules that could not judge.
     pub unknown: BTreeSet<RuleId>,
     /// Rules that found nothing.
@@ -183,6 +185,7 @@ fn judge_device(
         layer: profile.layer,
         ios: analysis.ios,
         findings,
+        repeated: BTreeMap::new(),
         unknown: diagnosis.unknown.iter().map(|one| one.rule).collect(),
         silent: diagnosis.silent,
         wasted,

@@ -19,6 +19,31 @@ use crate::status::{Meter, count_of};
 /// Inputs for each processor between two waits for the slowest one. Their profiles are in memory together: up to 16 MB for a device.
 const BATCH: usize = 4;
 
+/// Shows how many inputs are read.
+pub struct InputMeter {
+    done: Arc<AtomicU64>,
+    _meter: Meter,
+}
+
+impl InputMeter {
+    /// Begins with none of `all`.
+    pub fn start(all: usize, unit: &'static str) -> InputMeter {
+        let done = Arc::new(AtomicU64::new(0));
+        let read = Arc::clone(&done);
+        let words =
+            move |elapsed| count_of(read.load(Ordering::Relaxed), all as u64, unit, elapsed);
+        InputMeter {
+            done,
+            _meter: Meter::start(words),
+        }
+    }
+
+    /// Counts one more.
+    pub fn advance(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Inputs that are not, or not whole, in the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PassEnd {
@@ -56,11 +81,7 @@ pub fn run(
     skips_bad: bool,
     take: &mut dyn FnMut(HostIo) -> Result<(), Failure>,
 ) -> Result<PassEnd, Failure> {
-    let done = Arc::new(AtomicU64::new(0));
-    let meter = {
-        let (done, all) = (Arc::clone(&done), sources.len() as u64);
-        Meter::start(move |elapsed| count_of(done.load(Ordering::Relaxed), all, "inputs", elapsed))
-    };
+    let meter = InputMeter::start(sources.len(), "inputs");
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let mut end = PassEnd::default();
     let mut present: Option<HostIo> = None;
@@ -74,7 +95,7 @@ pub fn run(
                 true => windows::profiles(&source.piece.files),
                 false => profile_alone(&source.piece, settings),
             };
-            done.fetch_add(1, Ordering::Relaxed);
+            meter.advance();
             read
         });
         let mut failures = Vec::new();
@@ -140,7 +161,7 @@ pub fn files_of(source: &Source) -> &[PathBuf] {
 }
 
 /// The failure with the path of the input, if it does not have it.
-fn named(failure: Failure, source: &Source) -> Failure {
+pub fn named(failure: Failure, source: &Source) -> Failure {
     let path = source.piece.path.display().to_string();
     match failure.text("").contains(&path) {
         true => failure,

@@ -10,7 +10,9 @@ use plumb_report::verdict::{Outcome, WhyUnknown};
 use super::judge::{Judge, Unjudged};
 use super::state::FleetState;
 use super::survey::{Earlier, Survey};
-use super::{FleetFiles, collected, engine, is_fleet, next_parts, open_all, pass, sources};
+use super::{
+    FleetFiles, checked, collected, engine, is_fleet, next_parts, open_all, pass, plans, sources,
+};
 use crate::cli::{FleetExport, FleetReport};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,47 +28,53 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
         grids: args.input.grids(),
         ..Questions::default()
     };
-    let fleet_files = args.sources.iter().filter(|path| is_fleet(path)).count();
-    let reads_recordings = args.state.is_some() || args.engine.is_some();
-    if fleet_files > 0 && (fleet_files < args.sources.len() || reads_recordings) {
-        return Err(Failure::usage(
-            "found fleet files as SOURCE, expected nothing but fleet files, and neither --state nor --engine",
-        )
-        .with_help(
-            "profile recordings with `plumb fleet profile`, and report on all fleet files",
-        ));
+    let (fleet_files, others): (Vec<PathBuf>, Vec<PathBuf>) = args
+        .sources
+        .iter()
+        .cloned()
+        .partition(|path| is_fleet(path));
+    if !fleet_files.is_empty() && (args.state.is_some() || args.engine.is_some()) {
+        return Err(mixed());
     }
     let mut survey = Survey::new(args.top);
-    let outputs = |state: Option<&PathBuf>| -> Vec<PathBuf> {
-        state.into_iter().chain(&args.html).cloned().collect()
-    };
+    // The folder of plans gets a file of some name.
+    let plan = args.plans.as_ref().map(|folder| folder.join("plan.json"));
+    let outputs = args.state.iter().chain(&args.html).chain(&plan);
+    let outputs: Vec<&Path> = outputs.map(PathBuf::as_path).collect();
     let beside: Vec<PathBuf> = args.since.iter().chain(&args.inventory).cloned().collect();
-    if fleet_files > 0 || args.engine.is_some() {
+    if let Some(master) = &args.engine {
         // Only the cluster reads the sources, and this host may lack them.
-        let own = args.sources.iter().filter(|_| args.engine.is_none());
-        let files = Files {
-            inputs: own.cloned().chain(beside).collect(),
-            outputs: outputs(None),
-        };
-        let paths: Vec<&Path> = files.outputs.iter().map(PathBuf::as_path).collect();
-        output::may_write(&files.inputs, &paths)?;
-        let merged = args.engine.as_ref();
-        let merged = merged.map(|master| engine::profile(args, master));
-        let merged = merged.transpose()?;
-        sandbox::enter(&files)?;
+        output::may_write(&beside, &outputs)?;
+        let merged = engine::profile(args, master)?;
+        sandbox::enter(&Files {
+            inputs: beside,
+            outputs: outputs.iter().map(|path| path.to_path_buf()).collect(),
+        })?;
         survey.inventory = collected::inventory(&args.inventory)?;
         survey.since = read_earlier(args, &questions)?;
-        let merged = merged.map_or_else(|| open_all(&args.sources), Ok)?;
         read_fleet(merged, &questions, &mut survey)?;
     } else {
-        let outputs = outputs(args.state.as_ref());
-        let paths: Vec<&Path> = outputs.iter().map(PathBuf::as_path).collect();
-        let found = sources(&args.sources, &beside, &paths)?.found;
+        let mut found = sources(&others, &[fleet_files.clone(), beside].concat(), &outputs)?.found;
+        let collections = checked::take_collections(&mut found);
+        if !fleet_files.is_empty() && !found.is_empty() {
+            return Err(mixed());
+        }
         survey.inventory = collected::inventory(&args.inventory)?;
+        let (checked, unread) =
+            checked::judge_all(&collections, &questions.grids, args.input.skip_bad)?;
+        survey.checked = checked;
+        survey.add_unread(unread);
         survey.since = read_earlier(args, &questions)?;
-        read(args, found, &questions, &mut survey)?;
+        if fleet_files.is_empty() {
+            read(args, found, &questions, &mut survey)?;
+        } else {
+            read_fleet(open_all(&fleet_files)?, &questions, &mut survey)?;
+        }
     }
-    let answer = survey.finish(args.silent_after.as_secs());
+    let (mut answer, planned) = survey.finish(args.silent_after.as_secs());
+    if let Some(folder) = &args.plans {
+        plans::write(folder, &mut answer, &planned, &questions.grids)?;
+    }
     let outcome = outcome(args, &answer);
     let run = this_run::now();
     if let Some(path) = &args.html {
@@ -83,6 +91,12 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
     };
     output::print(&shown)?;
     Ok(outcome.into())
+}
+
+fn mixed() -> Failure {
+    let found = "found fleet files as SOURCE, expected nothing but fleet files and collections, and neither --state nor --engine";
+    Failure::usage(found)
+        .with_help("profile recordings with `plumb fleet profile`, and report on all fleet files")
 }
 
 /// Judges the earlier fleet file, if there is one.
@@ -154,7 +168,7 @@ fn outcome(args: &FleetReport, answer: &FleetAnswer) -> Outcome {
         Outcome::Findings
     } else if answer.partial + answer.unread > 0 {
         Outcome::Unknown(WhyUnknown::ReadInPart)
-    } else if answer.ios == 0 {
+    } else if answer.ios == 0 && answer.collections == 0 {
         Outcome::Unknown(WhyUnknown::TooFewIos)
     } else if answer.rules.iter().any(|rule| rule.unknown > 0) {
         Outcome::Unknown(WhyUnknown::Layout)

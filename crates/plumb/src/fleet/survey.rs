@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_fleet::{
-    Attributes, Groups, HostAttributes, Inventory, Latencies, Population, Slowness,
+    Attributes, Groups, HostAttributes, HostFacts, Inventory, Latencies, Population, Slowness,
     attributes_of_path,
 };
 use plumb_geometry::SmallSort;
@@ -16,7 +16,9 @@ use plumb_report::fleet::{
 use plumb_stats::{Interval, Level, median};
 use plumb_trace::Layer;
 
+use super::checked::{CheckedDisk, CheckedHost, CheckedHosts, PlannedHost};
 use super::judge::{DeviceVerdict, HostVerdict};
+use super::plans::PlannedHosts;
 use crate::moment::unix_words;
 
 /// The bit of slow devices, behind those of the rules.
@@ -40,9 +42,12 @@ struct DeviceState {
 impl DeviceState {
     fn of(device: &DeviceVerdict) -> DeviceState {
         let mut findings = BTreeMap::new();
-        for finding in &device.findings {
-            let worst = findings.entry(finding.rule()).or_insert(finding.severity);
-            *worst = finding.severity.max(*worst);
+        let own = device.findings.iter();
+        let own = own.map(|finding| (finding.rule(), finding.severity));
+        let repeated = device.repeated.iter().map(|(rule, worst)| (*rule, *worst));
+        for (rule, severity) in own.chain(repeated) {
+            let worst = findings.entry(rule).or_insert(severity);
+            *worst = severity.max(*worst);
         }
         let rules = findings
             .keys()
@@ -92,6 +97,10 @@ pub struct Survey {
     pub since: Option<Earlier>,
     /// The attributes of hosts beside those of paths.
     pub inventory: Inventory,
+    /// The hosts whose layers were judged, as far as they were not added.
+    pub checked: CheckedHosts,
+    /// Their collections, as far as they were added.
+    planned: PlannedHosts,
     top: usize,
     answer: FleetAnswer,
     population: Population,
@@ -109,6 +118,8 @@ impl Survey {
         Survey {
             since: None,
             inventory: Inventory::default(),
+            checked: CheckedHosts::new(),
+            planned: PlannedHosts::new(),
             top,
             answer: FleetAnswer::default(),
             population: Population::default(),
@@ -119,8 +130,69 @@ impl Survey {
         }
     }
 
-    /// Adds a host. Hosts come in the order of their names.
+    /// Adds a host. Hosts come in the order of their names; those that have nothing but a collection are added between them.
     pub fn add(&mut self, host: HostVerdict) {
+        self.add_checked(Some(&host.facts.host));
+        self.add_one(host);
+    }
+
+    /// Notes collections that could not be read.
+    pub fn add_unread(&mut self, collections: u64) {
+        self.answer.unread += collections;
+    }
+
+    /// Adds the hosts before a name that have nothing but a collection; all of them without a name.
+    fn add_checked(&mut self, before: Option<&str>) {
+        while let Some((name, _)) = self.checked.first_key_value()
+            && before.is_none_or(|before| name.as_str() < before)
+        {
+            let facts = HostFacts {
+                host: name.clone(),
+                ..HostFacts::default()
+            };
+            self.add_one(HostVerdict {
+                facts,
+                devices: Vec::new(),
+                newest_ns: None,
+            });
+        }
+    }
+
+    /// Adds the results on the disks of a host to those on its I/O.
+    fn add_layers(&mut self, host: &mut HostVerdict, checked: CheckedHost) {
+        let name = &host.facts.host;
+        self.answer.inputs += 1;
+        self.answer.collections += 1;
+        self.answer.partial += u64::from(!checked.is_whole);
+        self.inventory.add_facts(name, checked.attributes);
+        let mut planned = PlannedHost::new(checked.path);
+        for disk in checked.disks {
+            let CheckedDisk {
+                verdict,
+                identity,
+                remedied,
+            } = disk;
+            let seen = host.devices.iter_mut().find(|seen| {
+                seen.device == verdict.device || Some(&seen.device) == identity.as_ref()
+            });
+            let Some(seen) = seen else {
+                planned.add(&verdict.device, verdict.device.clone(), remedied);
+                host.devices.push(verdict);
+                continue;
+            };
+            planned.add(&seen.device, verdict.device, remedied);
+            seen.findings.extend(verdict.findings);
+            seen.repeated.extend(verdict.repeated);
+            seen.unknown.extend(verdict.unknown);
+            seen.silent.extend(verdict.silent);
+        }
+        self.planned.insert(name.clone(), planned);
+    }
+
+    fn add_one(&mut self, mut host: HostVerdict) {
+        if let Some(checked) = self.checked.remove(&host.facts.host) {
+            self.add_layers(&mut host, checked);
+        }
         let facts = &host.facts;
         let answer = &mut self.answer;
         answer.hosts += 1;
@@ -207,8 +279,10 @@ impl Survey {
         }
     }
 
-    /// The answer. A host is silent if its newest I/O are older than those of the fleet by more than `silent_after`, in seconds.
-    pub fn finish(mut self, silent_after: u64) -> FleetAnswer {
+    /// The answer, and the hosts that may have a plan. A host is silent if its newest I/O are older than those of the fleet by more than
+    /// `silent_after`, in seconds.
+    pub fn finish(mut self, silent_after: u64) -> (FleetAnswer, PlannedHosts) {
+        self.add_checked(None);
         let slowness = self.latencies.slowness();
         self.population.mark(SLOW, |at| slowness.is_slow(at));
         let mut causes: Vec<FleetCause> = self
@@ -248,7 +322,7 @@ impl Survey {
             waste_of.total_cmp(&waste).then(hosts_of.total_cmp(&hosts))
         });
         answer.settle();
-        answer
+        (answer, self.planned)
     }
 
     fn add_groups(&mut self, cause: FleetCause, groups: &Groups, slowness: &Slowness) {
@@ -289,7 +363,8 @@ impl Survey {
                 on: on
                     .into_iter()
                     .map(|(host, devices)| FleetHost {
-                        command: remedy.on(&host),
+                        command: remedy.on(&host, None),
+                        plan: None,
                         host,
                         devices,
                     })
@@ -438,6 +513,11 @@ fn count(answer: &mut FleetAnswer, device: DeviceVerdict, top: usize) {
             answer.rule(rule).devices += 1;
         }
         answer.show(finding);
+    }
+    for rule in device.repeated.into_keys() {
+        if on_device.insert(rule) {
+            answer.rule(rule).devices += 1;
+        }
     }
     answer.with_findings += u64::from(!on_device.is_empty());
     for (figure, ranking) in [

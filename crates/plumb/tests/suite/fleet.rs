@@ -15,14 +15,14 @@ use crate::common::schema::Schema;
 use crate::common::{Folder, Ran, command, msr, pages, plumb, real};
 
 /// `plumb fleet profile`, with flags parted by spaces.
-fn profile(source: &Path, output: &Path, flags: &str) -> Ran {
+pub fn profile(source: &Path, output: &Path, flags: &str) -> Ran {
     let args = ["fleet", "profile"].map(PathBuf::from);
     let flags = flags.split_whitespace().map(PathBuf::from);
     let paths = [source.to_owned(), "-o".into(), output.to_owned()];
     plumb(args.into_iter().chain(flags).chain(paths))
 }
 
-fn merge(files: &[PathBuf], output: &Path) -> Ran {
+pub fn merge(files: &[PathBuf], output: &Path) -> Ran {
     let args = ["fleet", "merge", "-o"].map(PathBuf::from);
     plumb(
         args.into_iter()
@@ -31,13 +31,13 @@ fn merge(files: &[PathBuf], output: &Path) -> Ran {
     )
 }
 
-fn report(source: &Path, flags: &str) -> Ran {
+pub fn report(source: &Path, flags: &str) -> Ran {
     let args = ["fleet", "report"].map(PathBuf::from);
     let flags = flags.split_whitespace().map(PathBuf::from);
     plumb(args.into_iter().chain(flags).chain([source.to_owned()]))
 }
 
-fn read(path: &Path) -> Vec<u8> {
+pub fn read(path: &Path) -> Vec<u8> {
     fs::read(path).expect("a file")
 }
 

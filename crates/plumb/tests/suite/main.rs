@@ -36,6 +36,7 @@ mod fix_move;
 mod fix_preflight;
 mod fix_terminal;
 mod fleet;
+mod fleet_collections;
 mod fleet_engine;
 mod fleet_rows;
 mod fleet_windows;

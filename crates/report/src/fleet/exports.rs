@@ -55,7 +55,7 @@ pub fn csv(answer: &FleetAnswer) -> String {
     }
     for one in &answer.outliers.devices {
         let times = one.times.to_string();
-        let command = FleetRemedy::Diagnose.on(&one.host);
+        let command = FleetRemedy::Diagnose.on(&one.host, None);
         let command = command.as_ref().map_or("", |command| command.as_str());
         let cause = super::FleetCause::SlowDevice.name();
         line([

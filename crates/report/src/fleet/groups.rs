@@ -1,5 +1,7 @@
 //! Groups of a fleet: a cause, the attribute that explains it, its hosts, and one remedy; and devices that are slow without a group.
 
+use std::path::Path;
+
 use plumb_geometry::plural;
 use plumb_model::{RuleId, rule::RULES};
 use plumb_quoting::{Command, CommandLine, visible};
@@ -73,11 +75,19 @@ impl FleetRemedy {
         }
     }
 
-    /// The command for one host, as another one runs it; `None` if no command can hold the name.
+    /// The command for one host, as another one runs it; `None` if no command can hold the name. With a plan in a file, the command prints
+    /// the dry run of this plan.
     #[must_use]
-    pub fn on(self, host: &str) -> Option<CommandLine> {
-        let local = self.local().line().ok()?;
-        let there = Command::new("ssh").operand(host).arg(local);
+    pub fn on(self, host: &str, plan: Option<&Path>) -> Option<CommandLine> {
+        let local = match plan {
+            Some(_) => Command::new("plumb fix plan -"),
+            None => self.local(),
+        };
+        let there = Command::new("ssh").operand(host).arg(local.line().ok()?);
+        let there = match plan {
+            Some(plan) => there.from_file(plan),
+            None => there,
+        };
         there.line().ok()
     }
 }
@@ -126,6 +136,8 @@ pub struct FleetHost {
     pub host: String,
     /// Its devices, by name and layer.
     pub devices: Vec<String>,
+    /// The file with the plan of the host; absent without a proven remedy, and if no plans are asked for.
+    pub plan: Option<String>,
     /// The remedy as a command; absent if no command can hold the name of the host.
     pub command: Option<CommandLine>,
 }
@@ -246,8 +258,17 @@ pub(super) fn groups(page: &mut Page, groups: &[FleetGroup], rest: &[FleetRest])
         };
         let devices = plural(group.devices, "device");
         say(format!("{devices} on {}{more}.", named.join(", ")));
-        if let Some(command) = group.on.iter().find_map(|on| on.command.as_ref()) {
+        let plans = group.on.iter().filter(|on| on.plan.is_some());
+        let planned = plans.clone().count() as u64;
+        if planned > 0 {
+            let hosts = plural(group.on.len() as u64, "host");
+            say(format!("Plans for {} of {hosts}.", count(planned)));
+        }
+        // A plan before a command that makes one.
+        let commands = plans.chain(&group.on).filter_map(|on| on.command.as_ref());
+        if let Some(command) = commands.into_iter().next() {
             let kind = match group.remedy {
+                _ if planned > 0 => "Dry run of a plan, for instance:",
                 FleetRemedy::CarryOutPlan => "Dry run of the plan for each host, for instance:",
                 FleetRemedy::Diagnose => "On each host, for instance:",
             };

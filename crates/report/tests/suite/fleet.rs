@@ -58,7 +58,8 @@ fn group(cause: FleetCause, attribute: FleetAttribute, hosts: &[&str]) -> FleetG
     let on = |host: &&str| FleetHost {
         host: (*host).to_owned(),
         devices: vec!["sda".to_owned(), "nvme0n1".to_owned()],
-        command: remedy.on(host),
+        plan: None,
+        command: remedy.on(host, None),
     };
     FleetGroup {
         cause,

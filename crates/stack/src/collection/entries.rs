@@ -64,11 +64,25 @@ pub(super) fn read(file: &str, bytes: &[u8]) -> Result<(Form, FileTree), Archive
     })
 }
 
-fn read_entries(bytes: &[u8], at: &mut u64) -> Result<(Form, FileTree), Problem> {
+/// A frame in memory.
+type Frame<'a> = zstd::stream::read::Decoder<'a, io::BufReader<&'a [u8]>>;
+
+fn frame(bytes: &[u8]) -> io::Result<Frame<'_>> {
     let mut frame = zstd::stream::read::Decoder::new(bytes)?;
     frame.window_log_max(WINDOW_LOG_MAX)?;
+    Ok(frame)
+}
+
+/// The bytes that the mark has as the name of the first entry.
+pub(super) fn first_name(head: &[u8]) -> io::Result<[u8; MARK.len()]> {
+    let mut name = [0; MARK.len()];
+    frame(head)?.read_exact(&mut name)?;
+    Ok(name)
+}
+
+fn read_entries(bytes: &[u8], at: &mut u64) -> Result<(Form, FileTree), Problem> {
     let mut archive = Archive::new(Bounded {
-        inner: frame,
+        inner: frame(bytes)?,
         left: ALL_BYTES_MAX,
     });
     let mut files = Files::new();

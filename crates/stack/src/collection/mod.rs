@@ -92,6 +92,16 @@ pub fn is_archive(bytes: &[u8]) -> bool {
     bytes.starts_with(&ZSTD)
 }
 
+/// Bytes that [`is_collection`] needs: the longest block of a frame (RFC 8878), and the headers before it.
+pub const HEAD_BYTES: u64 = 132 << 10;
+
+/// Whether a file begins as a collection does: with a frame whose archive begins with the mark. Compressed traces begin with a frame, too.
+/// `head` are the first [`HEAD_BYTES`] of the file, or all of a shorter one.
+#[must_use]
+pub fn is_collection(head: &[u8]) -> bool {
+    entries::first_name(head).is_ok_and(|name| name == *MARK.as_bytes())
+}
+
 /// An archive under construction.
 struct Packer<W: Write> {
     tar: tar::Builder<W>,
