@@ -2,7 +2,7 @@
 //!
 //! Reader and writer hold one host at a time. Everything is written in a fixed order, so equal fleets give equal bytes.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 
 use plumb_profile::codec::{self, CodecError, Saved};
 use twox_hash::XxHash64;
@@ -281,14 +281,6 @@ impl<R: Read> FleetReader<R> {
             .map(|(facts, packed)| PackedHost { facts, packed }))
     }
 
-    /// The facts of the next host, whose profiles are checked and not unpacked; `None` at the end.
-    ///
-    /// # Errors
-    /// As [`FleetReader::peek`].
-    pub fn take_facts(&mut self) -> Result<Option<HostFacts>, FleetError> {
-        Ok(self.record()?.map(|(facts, _)| facts))
-    }
-
     /// The next record, with its profiles as they are.
     fn record(&mut self) -> Result<Option<(HostFacts, Vec<u8>)>, FleetError> {
         self.peek()?;
@@ -391,6 +383,29 @@ impl<R: Read> FleetReader<R> {
         let offset = self.offset;
         read.map_err(|source| FleetError::Read { offset, source })?;
         Ok(bytes)
+    }
+}
+
+impl<R: Read + Seek> FleetReader<R> {
+    /// The facts of the next host; `None` at the end. The profiles are neither read nor checked: a reader of the whole file finds their damage,
+    /// and a day of many hosts has some hundred times as many bytes of profiles as of facts.
+    ///
+    /// # Errors
+    /// As [`FleetReader::peek`].
+    pub fn skip_profiles(&mut self) -> Result<Option<HostFacts>, FleetError> {
+        self.peek()?;
+        let Some(pending) = self.pending.take() else {
+            return Ok(None);
+        };
+        let skipped = self.from.seek_relative(i64::from(pending.packed_len));
+        let offset = self.offset;
+        skipped.map_err(|source| FleetError::Read { offset, source })?;
+        self.offset += u64::from(pending.packed_len);
+        let check = self.exactly(8, pending.offset)?;
+        self.check = check.try_into().map_or(0, u64::from_le_bytes);
+        self.hosts += 1;
+        self.last = Some(pending.facts.host.clone());
+        Ok(Some(pending.facts))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Fleet files: a reader gets the hosts that were written, and refuses damage at any byte.
 
-use plumb_fleet::FleetError;
+use std::io::Cursor;
+
 use plumb_fleet::file::decode;
+use plumb_fleet::{FleetError, FleetReader, HostFacts};
 
 use crate::support::{host, input, written};
 
@@ -77,4 +79,26 @@ fn lengths_are_checked_before_room_is_made() {
         let lengths = lengths.map(u32::to_le_bytes).concat();
         assert!(decode(&[head, &lengths].concat()).is_err());
     }
+}
+
+/// Facts without profiles are those of a whole read, and damage of facts, lengths and the end is found.
+#[test]
+fn facts_are_read_without_profiles() {
+    let hosts = two_hosts();
+    let bytes = written(&hosts);
+    let facts = |bytes: &[u8]| -> Result<Vec<HostFacts>, FleetError> {
+        let mut reader = FleetReader::new(Cursor::new(bytes))?;
+        std::iter::from_fn(|| reader.skip_profiles().transpose()).collect()
+    };
+    let known: Vec<HostFacts> = hosts.iter().map(|host| host.facts.clone()).collect();
+    assert_eq!(facts(&bytes).expect("whole"), known);
+    for at in 0..bytes.len() {
+        assert!(facts(&bytes[..at]).is_err(), "cut at byte {at}");
+    }
+    // The profiles of the first host begin behind its lengths and facts.
+    let facts_len = u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
+    let mut flipped = bytes.clone();
+    flipped[20 + facts_len as usize + 9] ^= 1;
+    assert_eq!(facts(&flipped).expect("facts are whole"), known);
+    assert!(decode(&flipped).is_err());
 }
