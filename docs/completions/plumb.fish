@@ -299,7 +299,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subco
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l state -d 'Keep the profiles in this fleet file, and read only inputs that it does not have yet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l engine -d 'Let a Spark cluster read the sources: spark://HOST:PORT, yarn or k8s://https://HOST:PORT' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l inventory -d 'Attributes of hosts, such as image, rack, model or kernel: CSV, JSON or collections' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l since -d 'Show the changes since an earlier fleet file, for instance that of last week' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l plans -d 'Write the plan of each host in a group into this folder, for plumb fix plan' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l since -d 'Show the changes since an earlier fleet file, or since a time: 7d, 2026-11-23' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l silent-after -d 'Age of the newest I/O of a host, against those of the fleet, from which the host has stopped reporting' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l top -d 'Entries of each ranking and list' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fleet; and __fish_seen_subcommand_from report" -l as -d 'Print another format instead of text' -r -f -a "csv\t'A line for each device of each group, with its command'

@@ -37,7 +37,9 @@ pub use beneath::Beneath;
 pub use check::{Check, Export, HostedName, Join};
 pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
-pub use fleet::{Fleet, FleetCommand, FleetExport, FleetMerging, FleetProfile, FleetReport};
+pub use fleet::{
+    Fleet, FleetCommand, FleetExport, FleetMerging, FleetProfile, FleetReport, FleetSince,
+};
 pub use history::{
     Agent, AgentStore, ExportForm, FLEET_TIERS, History, HistoryBackup, HistoryCommand,
     HistoryDump, HistoryExport, HistoryFilter, HistoryImport, HistoryPrune, HistorySpan, STATE_DIR,

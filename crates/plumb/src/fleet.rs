@@ -73,7 +73,8 @@ fn profile(args: &FleetProfile) -> Result<Exit, Failure> {
         &sources.found,
         &settings,
         args.input.skip_bad,
-        &mut |host| writer.add(host).map(drop),
+        None,
+        &mut |host, _| writer.add(host).map(drop),
     )?;
     writer.commit()?;
     Ok(end.exit())

@@ -7,6 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use plumb_fleet::Shard;
 use plumb_geometry::Grid;
 
+use crate::history::span::parse_length;
+use crate::moment::{now_ns, parse_local};
+
 use super::record::duration;
 use super::{ColorChoice, FailOn, distinct, grid};
 use crate::fleet::engine::master;
@@ -87,9 +90,12 @@ pub struct FleetReport {
     /// overwritten.
     #[arg(long, value_name = "FOLDER")]
     pub plans: Option<PathBuf>,
-    /// Show the changes since an earlier fleet file, for instance that of last week
-    #[arg(long, value_name = "FILE")]
-    pub since: Option<PathBuf>,
+    /// Show the changes since an earlier fleet file, or since a time: 7d, 2026-11-23
+    ///
+    /// With a time, recordings whose newest I/O are older are compared with the others, and count for nothing else. SOURCE has to be
+    /// recordings then: the sums of a fleet file have no dates. For a file with such a name write ./7d.
+    #[arg(long, value_name = "FILE|TIME", value_parser = since)]
+    pub since: Option<FleetSince>,
     /// Age of the newest I/O of a host, against those of the fleet, from which the host has stopped reporting
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "36h")]
     pub silent_after: Duration,
@@ -125,6 +131,39 @@ pub enum FleetExport {
     Csv,
     /// Metrics
     Openmetrics,
+}
+
+/// The state that a report is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FleetSince {
+    /// That of an earlier fleet file.
+    File(PathBuf),
+    /// That of the recordings before a time, ns since 1970.
+    Time(i64),
+}
+
+impl FleetSince {
+    /// The file, if it is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            FleetSince::File(path) => Some(path),
+            FleetSince::Time(_) => None,
+        }
+    }
+}
+
+/// A time is a date or an age with a unit; all other words are files.
+fn since(text: &str) -> Result<FleetSince, String> {
+    if let Some(time) = parse_local(text) {
+        return Ok(FleetSince::Time(time));
+    }
+    let age = parse_length(text).filter(|_| text.ends_with(|end: char| end.is_ascii_lowercase()));
+    let time = age.and_then(|age| now_ns()?.checked_sub(age));
+    Ok(match time.filter(|time| *time >= 0) {
+        Some(time) => FleetSince::Time(time),
+        None => FleetSince::File(text.into()),
+    })
 }
 
 /// Flags of `plumb fleet profile`.

@@ -10,11 +10,12 @@ use plumb_model::{Finding, RuleId, Severity};
 use plumb_profile::Profile;
 use plumb_profile::fit::Unknown;
 use plumb_profile::latency_fit::LatencyByFit;
-use plumb_profile::profile::{Losses, TimeBase};
+use plumb_profile::profile::Losses;
 use plumb_report::fleet::{FleetUnknown, RankedDevice};
 use plumb_trace::Layer;
 
 use super::joined;
+use super::pass::{HostAge, newest_ns};
 use crate::failure::Failure;
 use crate::side_by_side;
 
@@ -24,13 +25,15 @@ const BATCH: usize = 4;
 /// A host to be judged.
 pub enum Unjudged {
     /// Its profiles.
-    Whole(Box<HostIo>),
+    Whole(Box<HostIo>, HostAge),
     /// The same, packed in fleet files.
     Packed(HostParts),
 }
 
 /// Everything that a report needs of a host.
 pub struct HostVerdict {
+    /// Whether it is compared with the report, and no part of it.
+    pub age: HostAge,
     /// Its inputs.
     pub facts: HostFacts,
     /// Its devices.
@@ -118,11 +121,14 @@ impl<'a> Judge<'a> {
 }
 
 fn verdict(host: Unjudged, questions: &Questions) -> Result<HostVerdict, Failure> {
-    let host = match host {
-        Unjudged::Whole(host) => *host,
-        Unjudged::Packed(parts) => joined(parts)?,
+    let (host, age) = match host {
+        Unjudged::Whole(host, age) => (*host, age),
+        Unjudged::Packed(parts) => (joined(parts)?, HostAge::Now),
     };
-    Ok(judge_host(host, questions))
+    Ok(HostVerdict {
+        age,
+        ..judge_host(host, questions)
+    })
 }
 
 fn judge_host(host: HostIo, questions: &Questions) -> HostVerdict {
@@ -132,15 +138,13 @@ fn judge_host(host: HostIo, questions: &Questions) -> HostVerdict {
     profiles
         .iter()
         .for_each(|profile| losses.merge(&profile.losses));
-    let dated = profiles
-        .iter()
-        .filter(|profile| profile.time_base == TimeBase::Unix);
-    let newest_ns = dated.filter_map(|profile| profile.last_ns).max();
+    let newest_ns = newest_ns(&profiles);
     let devices = profiles
         .iter()
         .map(|profile| judge_device(&facts, profile, &losses, questions))
         .collect();
     HostVerdict {
+        age: HostAge::Now,
         facts,
         devices,
         newest_ns,

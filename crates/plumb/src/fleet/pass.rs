@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_fleet::{HostIo, Source};
+use plumb_profile::profile::TimeBase;
 use plumb_profile::{ProfileSet, Settings};
 
 use super::{say_unread, windows};
@@ -71,7 +72,60 @@ impl PassEnd {
     }
 }
 
-/// Profiles the inputs, which are in the order of their hosts, and passes each host on.
+/// Whether the I/O of a host are those of the report, or earlier ones that it is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostAge {
+    /// Those of the report.
+    #[default]
+    Now,
+    /// Those before the time of `--since`.
+    Earlier,
+}
+
+/// A host on its way, with its earlier inputs apart.
+struct PresentHost {
+    now: Option<HostIo>,
+    earlier: Option<HostIo>,
+    name: String,
+}
+
+impl PresentHost {
+    fn new(name: &str) -> PresentHost {
+        PresentHost {
+            now: None,
+            earlier: None,
+            name: name.to_owned(),
+        }
+    }
+
+    /// The I/O of an age.
+    fn of(&mut self, age: HostAge) -> &mut HostIo {
+        let place = match age {
+            HostAge::Now => &mut self.now,
+            HostAge::Earlier => &mut self.earlier,
+        };
+        place.get_or_insert_with(|| HostIo::new(&self.name))
+    }
+}
+
+/// The age of an input: earlier if all of its I/O are before a time. Without a time of day it is of now.
+fn age_of(profiles: &ProfileSet, since_ns: Option<i64>) -> HostAge {
+    match newest_ns(profiles).zip(since_ns) {
+        Some((newest, since)) if newest < since => HostAge::Earlier,
+        _ => HostAge::Now,
+    }
+}
+
+/// Unix time of the newest I/O, ns; `None` without a time of day.
+pub fn newest_ns(profiles: &ProfileSet) -> Option<i64> {
+    let dated = profiles
+        .iter()
+        .filter(|profile| profile.time_base == TimeBase::Unix);
+    dated.filter_map(|profile| profile.last_ns).max()
+}
+
+/// Profiles the inputs, which are in the order of their hosts, and passes each host on. Inputs before `since_ns` are a host of their own,
+/// which comes first.
 ///
 /// # Errors
 /// When an input cannot be read, unless those are skipped, and when `take` fails.
@@ -79,15 +133,22 @@ pub fn run(
     sources: &[Source],
     settings: &Settings,
     skips_bad: bool,
-    take: &mut dyn FnMut(HostIo) -> Result<(), Failure>,
+    since_ns: Option<i64>,
+    take: &mut dyn FnMut(HostIo, HostAge) -> Result<(), Failure>,
 ) -> Result<PassEnd, Failure> {
     let meter = InputMeter::start(sources.len(), "inputs");
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let mut end = PassEnd::default();
-    let mut present: Option<HostIo> = None;
-    let mut pass_on = |host: HostIo| {
-        end.count(&host);
-        take(host)
+    let mut present: Option<PresentHost> = None;
+    let mut pass_on = |host: PresentHost| -> Result<(), Failure> {
+        let ages = [(host.earlier, HostAge::Earlier), (host.now, HostAge::Now)];
+        for (host, age) in ages {
+            if let Some(host) = host {
+                end.count(&host);
+                take(host, age)?;
+            }
+        }
+        Ok(())
     };
     for batch in sources.chunks(BATCH * processors) {
         let read = side_by_side::each(batch, |source| {
@@ -102,20 +163,24 @@ pub fn run(
         for (source, read) in batch.iter().zip(read) {
             if present
                 .as_ref()
-                .is_some_and(|host| host.facts.host != source.host)
+                .is_some_and(|host| host.name != source.host)
                 && let Some(host) = present.take()
             {
                 pass_on(host)?;
             }
-            let host = present.get_or_insert_with(|| HostIo::new(&source.host));
+            let host = present.get_or_insert_with(|| PresentHost::new(&source.host));
             match read {
-                Ok((profiles, is_whole)) => host.absorb(one(source, profiles, is_whole)?),
+                Ok((profiles, is_whole)) => {
+                    let age = age_of(&profiles, since_ns);
+                    host.of(age).absorb(one(source, profiles, is_whole)?);
+                }
                 Err(failure) if skips_bad => {
                     say(&format!(
                         "plumb: skipped: {}",
                         named(failure, source).text("")
                     ));
-                    host.facts.unread.insert(source.name.clone());
+                    let unread = &mut host.of(HostAge::Now).facts.unread;
+                    unread.insert(source.name.clone());
                 }
                 Err(failure) => failures.push(named(failure, source)),
             }

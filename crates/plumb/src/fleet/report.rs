@@ -8,12 +8,13 @@ use plumb_report::fleet::{self, FleetAnswer};
 use plumb_report::verdict::{Outcome, WhyUnknown};
 
 use super::judge::{Judge, Unjudged};
+use super::pass::HostAge;
 use super::state::FleetState;
 use super::survey::{Earlier, Survey};
 use super::{
     FleetFiles, checked, collected, engine, is_fleet, next_parts, open_all, pass, plans, sources,
 };
-use crate::cli::{FleetExport, FleetReport};
+use crate::cli::{FleetExport, FleetReport, FleetSince};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::sandbox::{self, Files};
@@ -36,12 +37,20 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
     if !fleet_files.is_empty() && (args.state.is_some() || args.engine.is_some()) {
         return Err(mixed());
     }
+    let has_sums = !fleet_files.is_empty() || args.state.is_some() || args.engine.is_some();
+    if has_sums && matches!(args.since, Some(FleetSince::Time(_))) {
+        let found = "--since: found a time with a fleet file, --state or --engine, expected an earlier fleet file";
+        return Err(Failure::usage(found).with_help(
+            "sums have no dates: pass recordings, or the fleet file of an earlier week",
+        ));
+    }
     let mut survey = Survey::new(args.top);
     // The folder of plans gets a file of some name.
     let plan = args.plans.as_ref().map(|folder| folder.join("plan.json"));
     let outputs = args.state.iter().chain(&args.html).chain(&plan);
     let outputs: Vec<&Path> = outputs.map(PathBuf::as_path).collect();
-    let beside: Vec<PathBuf> = args.since.iter().chain(&args.inventory).cloned().collect();
+    let earlier = args.since.iter().filter_map(FleetSince::file);
+    let beside: Vec<PathBuf> = earlier.chain(&args.inventory).cloned().collect();
     if let Some(master) = &args.engine {
         // Only the cluster reads the sources, and this host may lack them.
         output::may_write(&beside, &outputs)?;
@@ -54,7 +63,7 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
         survey.since = read_earlier(args, &questions)?;
         read_fleet(merged, &questions, &mut survey)?;
     } else {
-        let mut found = sources(&others, &[fleet_files.clone(), beside].concat(), &outputs)?.found;
+        let mut found = sources(&others, &[&fleet_files[..], &beside].concat(), &outputs)?.found;
         let collections = checked::take_collections(&mut found);
         if !fleet_files.is_empty() && !found.is_empty() {
             return Err(mixed());
@@ -99,10 +108,14 @@ fn mixed() -> Failure {
         .with_help("profile recordings with `plumb fleet profile`, and report on all fleet files")
 }
 
-/// Judges the earlier fleet file, if there is one.
+/// Judges the earlier fleet file, if there is one. Earlier recordings are judged with the others.
 fn read_earlier(args: &FleetReport, questions: &Questions) -> Result<Option<Earlier>, Failure> {
-    let Some(path) = &args.since else {
-        return Ok(None);
+    let path = match &args.since {
+        None => return Ok(None),
+        Some(FleetSince::Time(time)) => {
+            return Ok(Some(Earlier::before(*time)));
+        }
+        Some(FleetSince::File(path)) => path,
     };
     let mut earlier = Earlier::default();
     let mut take = |host| earlier.add(host);
@@ -146,18 +159,23 @@ fn read(
     let settings = questions.settings();
     let mut take = |host| survey.add(host);
     let mut judge = Judge::new(questions, &mut take);
-    let mut pass_on = |host: HostIo| judge.add(Unjudged::Whole(Box::new(host)));
+    let mut pass_on = |host: HostIo, age| judge.add(Unjudged::Whole(Box::new(host), age));
+    let since = match &args.since {
+        Some(FleetSince::Time(time)) => Some(*time),
+        _ => None,
+    };
     pass::run(
         &found,
         &settings,
         args.input.skip_bad,
-        &mut |host| match &mut state {
-            Some(state) => state.add(host, &mut pass_on),
-            None => pass_on(host),
+        since,
+        &mut |host, age| match &mut state {
+            Some(state) => state.add(host, &mut |host| pass_on(host, age)),
+            None => pass_on(host, age),
         },
     )?;
     if let Some(state) = state {
-        state.finish(&mut pass_on)?;
+        state.finish(&mut |host| pass_on(host, HostAge::Now))?;
     }
     judge.finish()
 }

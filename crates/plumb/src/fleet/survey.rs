@@ -18,6 +18,7 @@ use plumb_trace::Layer;
 
 use super::checked::{CheckedDisk, CheckedHost, CheckedHosts, PlannedHost};
 use super::judge::{DeviceVerdict, HostVerdict};
+use super::pass::HostAge;
 use super::plans::PlannedHosts;
 use crate::moment::unix_words;
 
@@ -77,13 +78,23 @@ fn sure(figure: Option<&Result<RankedDevice, FleetUnknown>>) -> Option<[f64; 2]>
     Some([device.per_second.low, device.per_second.high].map(|end| end.max(0.0)))
 }
 
-/// The findings of an earlier fleet file.
+/// The findings of an earlier fleet file, or of earlier recordings.
 #[derive(Default)]
 pub struct Earlier {
+    /// The time that parts them from the present ones, ns since 1970; `None` for a fleet file.
+    before_ns: Option<i64>,
     hosts: BTreeMap<String, Vec<DeviceState>>,
 }
 
 impl Earlier {
+    /// Those of recordings before a time, ns since 1970.
+    pub fn before(time: i64) -> Earlier {
+        Earlier {
+            before_ns: Some(time),
+            ..Earlier::default()
+        }
+    }
+
     /// Adds a host.
     pub fn add(&mut self, host: HostVerdict) {
         let devices = host.devices.iter().map(DeviceState::of).collect();
@@ -132,6 +143,9 @@ impl Survey {
 
     /// Adds a host. Hosts come in the order of their names; those that have nothing but a collection are added between them.
     pub fn add(&mut self, host: HostVerdict) {
+        if let (HostAge::Earlier, Some(since)) = (host.age, &mut self.since) {
+            return since.add(host);
+        }
         self.add_checked(Some(&host.facts.host));
         self.add_one(host);
     }
@@ -151,6 +165,7 @@ impl Survey {
                 ..HostFacts::default()
             };
             self.add_one(HostVerdict {
+                age: HostAge::Now,
                 facts,
                 devices: Vec::new(),
                 newest_ns: None,
@@ -310,6 +325,7 @@ impl Survey {
             for host in since.hosts.keys() {
                 self.changes.hosts_gone.add(host, self.top);
             }
+            self.changes.since = since.before_ns.and_then(unix_words);
             self.answer.changes = Some(self.changes);
         }
         let mut answer = self.answer;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::common::collection::{FORM, Lab, NO_ANSWERS, NO_DEVICES, pack};
 use crate::common::schema::Schema;
+use crate::common::terminal::Terminal;
 use crate::common::{Folder, Ran, command, msr, pages, plumb, real};
 
 /// `plumb fleet profile`, with flags parted by spaces.
@@ -745,6 +746,86 @@ fn changes_since_an_earlier_file_are_named() {
     report(&now, &format!("--since {}", recording.display()))
         .ends(5)
         .complains("not a fleet file");
+}
+
+/// Since a time: recordings before it are those that the others are compared with.
+#[test]
+fn changes_since_a_time_are_named() {
+    let folder = Folder::new("fleet-since-time");
+    let root = folder.path("in");
+    // The later recordings are of 2008, the earlier ones of February 2007.
+    let add = |name: &str, off: u64, is_later: bool| {
+        let text = mixed(off, 10_001 - off, 3000);
+        let text = match is_later {
+            true => text.replace("1281663", "1285663"),
+            false => text,
+        };
+        fs::create_dir_all(root.join(name)).expect("room");
+        fs::write(root.join(name).join(format!("{is_later}.csv")), text).expect("room");
+    };
+    for (host, before, after) in [
+        ("broken", Some(0), Some(6_000)),
+        ("new", None, Some(6_000)),
+        ("old", Some(6_000), None),
+        ("repaired", Some(6_000), Some(0)),
+        ("worse", Some(4_000), Some(8_000)),
+    ] {
+        for (off, is_later) in [(before, false), (after, true)] {
+            if let Some(off) = off {
+                add(host, off, is_later);
+            }
+        }
+    }
+    let flags = "--json --grid 4k --since 2008-01-01T00:00Z";
+    let document = report(&root, flags).ends(0).json();
+    assert_eq!(Schema::read("fleet").faults(&document), [""; 0]);
+    let result = &document["result"];
+    assert_eq!([&result["hosts"], &result["inputs"]], [4, 4]);
+    let changes = &result["changes"];
+    assert_eq!(changes["since"], "2008-01-01T00:00:00Z");
+    for (list, host) in [("new", "broken"), ("gone", "repaired"), ("worse", "worse")] {
+        assert_eq!(changes[list]["all"], 1, "{changes:#}");
+        assert_eq!(changes[list]["listed"][0]["host"], host);
+    }
+    let wasted = &changes["worse"]["listed"][0]["wasted_per_second"];
+    assert_eq!([&wasted["before"], &wasted["after"]], [400.0, 800.0]);
+    assert_eq!(changes["hosts_new"]["listed"], Value::from(vec!["new"]));
+    assert_eq!(changes["hosts_gone"]["listed"], Value::from(vec!["old"]));
+    report(&root, "--grid 4k --since 2008-01-01T00:00Z").says("Changes since 2008-01-01T00:00:00Z");
+    // All of them are older than an hour.
+    let document = report(&root, "--json --since 1h").ends(3).json();
+    assert_eq!(document["result"]["hosts"], 0);
+    assert_eq!(document["result"]["changes"]["hosts_gone"]["all"], 5);
+    let file = folder.path("sums.fleet");
+    profile(&root, &file, "").ends(0);
+    report(&file, "--since 1h").ends(2).complains("no dates");
+}
+
+/// The rest of a fleet file comes late: the terminal shows how much is read.
+#[test]
+fn a_terminal_shows_the_progress() {
+    require!(Tool("tmux"));
+    let folder = Folder::new("fleet-progress");
+    let whole = folder.path("whole.fleet");
+    profile(&generated(&folder, 3), &whole, "").ends(0);
+    let pipe = folder.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo of coreutils").success());
+    let both = fs::File::options().read(true).write(true).open(&pipe);
+    let mut both = both.expect("a pipe");
+    both.write_all(&read(&whole)[..500]).expect("room");
+    let terminal = Terminal::open("fleet-progress", 200, 20, "");
+    let plumb = env!("CARGO_BIN_EXE_plumb");
+    let output = folder.path("out.fleet");
+    let line = format!(
+        "{plumb} fleet merge {} -o {}",
+        pipe.display(),
+        output.display()
+    );
+    terminal.press(&[&line, "Enter"]);
+    terminal.shows(" read, ");
+    drop(both);
+    terminal.shows("damaged fleet file");
 }
 
 /// A host is silent from an age on, and one with a clock that is ahead makes no other one silent.

@@ -84,9 +84,11 @@ impl FleetHostList {
     }
 }
 
-/// The changes since an earlier fleet file.
+/// The changes since an earlier fleet file or a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FleetChanges {
+    /// The time that parts earlier recordings from the others, UTC; absent if the earlier findings are those of a fleet file.
+    pub since: Option<String>,
     /// Findings that the device did not have.
     pub new: FleetChangeList,
     /// Findings that the device does not have any more, though the rule could judge it.
@@ -151,7 +153,8 @@ fn span(seconds: u64) -> String {
 }
 
 pub(super) fn changes(page: &mut Page, changes: &FleetChanges) {
-    page.heading("Changes since the earlier file");
+    let since = changes.since.as_deref().unwrap_or("the earlier file");
+    page.heading(&format!("Changes since {since}"));
     let lists = [
         ("New findings", &changes.new),
         ("Findings that are gone", &changes.gone),
