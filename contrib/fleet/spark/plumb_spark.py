@@ -25,7 +25,8 @@ import tempfile
 # Rows stay small, whatever the size of a file: a batch of Arrow and a row of Spark have less than 2 GiB.
 PIECE_BYTES = 1 << 20
 # Spark counts the rows of a batch and not their bytes. Its default of 10,000 rows would need 10 GB.
-ROWS_OF_BATCH = 16
+ROWS_OF_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+ROWS_MAX = "16"
 # The result arrives in that many answers, because `spark.driver.maxResultSize` bounds each of them.
 ANSWERS = 16
 SHARDS_MAX = 1_000_000
@@ -146,12 +147,17 @@ def profile_fleet(spark, sources, out, shards=64, grids=(), skip_bad=False, plum
 
         cloudpickle.register_pickle_by_value(sys.modules[__name__])
     options = [word for grid in grids for word in ("--grid", grid)] + ["--skip-bad"] * skip_bad
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS_OF_BATCH))
     merge, groups = merger(plumb), math.isqrt(shards)
-    profiled = spark.range(0, shards, 1, shards).mapInArrow(profiler(plumb, [os.path.abspath(path) for path in sources], options, shards), SCHEMA)
+    work = profiler(plumb, [os.path.abspath(path) for path in sources], options, shards)
+    profiled = spark.range(0, shards, 1, shards).mapInArrow(work, SCHEMA)
     grouped = profiled.repartition(groups, profiled["part"] % groups).mapInArrow(merge, SCHEMA)
     whole = grouped.repartition(1).mapInArrow(merge, SCHEMA).repartition(ANSWERS, "piece")
-    return receive(whole.toLocalIterator(), os.path.abspath(out))
+    before = spark.conf.get(ROWS_OF_BATCH, "10000")
+    spark.conf.set(ROWS_OF_BATCH, ROWS_MAX)
+    try:
+        return receive(whole.toLocalIterator(), os.path.abspath(out))
+    finally:
+        spark.conf.set(ROWS_OF_BATCH, before)
 
 
 def receive(rows, out):
