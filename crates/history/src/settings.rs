@@ -34,7 +34,7 @@ const DAY_NS: i64 = 86_400_000_000_000;
 
 impl Default for Settings {
     fn default() -> Settings {
-        // A year of 200 devices needs about 2.5 GiB with these caps (docs/benchmarks.md), so its oldest hours are evicted.
+        // A year of 200 devices needs 1.8 GiB with these caps (docs/benchmarks.md).
         let tier = |days: i64, rows_max, keep_squares, table_ios_min| TierSettings {
             keep_ns: days * DAY_NS,
             rows_max,
