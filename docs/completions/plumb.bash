@@ -1021,7 +1021,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fleet__subcmd__report)
-            opts="-h -V --grid --skip-bad --state --inventory --plans --since --silent-after --top --json --as --html --fail-on --color --help --version"
+            opts="-h -V --grid --skip-bad --state --engine --inventory --plans --since --silent-after --top --json --as --html --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -60,7 +60,7 @@ pub fn master(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// When there is no `spark-submit`, when it fails, is killed or is stopped by a signal, and when an input cannot be read.
-pub fn profile(args: &FleetReport, master: &str) -> Result<FleetFiles, Failure> {
+pub(super) fn profile(args: &FleetReport, master: &str) -> Result<FleetFiles, Failure> {
     let submit = spark_submit()?;
     let folder = JobFolder::new()?;
     let job = folder.path("plumb_spark.py");
