@@ -284,10 +284,23 @@ impl Database {
     }
 }
 
+/// The path with the true folder, if there is one: `SQLITE_OPEN_NOFOLLOW` refuses a link anywhere in a path, and systemd makes the folder of
+/// a unit with `DynamicUser` a link. A link in place of the file itself stays refused.
+fn resolve_folder(file: &Path) -> PathBuf {
+    let folder = file
+        .parent()
+        .and_then(|folder| std::fs::canonicalize(folder).ok());
+    match (folder, file.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => file.to_owned(),
+    }
+}
+
 fn connect(file: &Path, flags: OpenFlags, settings: &Settings) -> Result<Connection, HistoryError> {
+    let resolved = resolve_folder(file);
     let opened = match &settings.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(file, flags, vfs.as_str()),
-        None => Connection::open_with_flags(file, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(&resolved, flags, vfs.as_str()),
+        None => Connection::open_with_flags(&resolved, flags),
     };
     let failed = |source| HistoryError::Sql {
         file: file.to_owned(),

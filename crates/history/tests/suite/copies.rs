@@ -1,4 +1,7 @@
-//! Copies of a store.
+//! Copies of a store, and links to one.
+
+use std::fs;
+use std::os::unix::fs::symlink;
 
 use plumb_history::{Reader, SeriesFacts, Settings, Tier, Window, Writer};
 use plumb_testkit::temp_dir;
@@ -74,4 +77,22 @@ fn a_copied_window_has_its_own_device_and_time() {
     }
     assert_eq!(plain(found.profile), plain(expected.profile));
     assert!(is_sound(other.path()));
+}
+
+/// systemd makes the folder of a unit with `DynamicUser` a link to a private one. A link in place of a file stays refused.
+#[test]
+fn a_folder_may_be_a_link() {
+    let room = temp_dir("linked");
+    let (folder, link) = (room.path().join("private"), room.path().join("store"));
+    fs::create_dir(&folder).expect("room");
+    symlink(&folder, &link).expect("room");
+    let mut writer = Writer::open(&link, Settings::default()).expect("a store");
+    feed(&mut writer, &Load::new(7, BEGIN, 180, 20, 8));
+    drop(writer);
+    assert!(ios(&link) > 0);
+    assert_eq!(ios(&link), ios(&folder));
+    let (file, elsewhere) = (folder.join("recent.db"), room.path().join("elsewhere.db"));
+    fs::rename(&file, &elsewhere).expect("the file");
+    symlink(&elsewhere, &file).expect("room");
+    assert!(Writer::open(&folder, Settings::default()).is_err());
 }
