@@ -7,7 +7,8 @@
 #                                 one that Debian's meta package names
 #   guest_root PROGRAM ...        $work/root with busybox and these programs, each with its libraries
 #   guest_modules MODULE ...      these modules and all they need; `modprobe` in the guest finds them
-#   guest_run SECONDS MIB ARG ... runs /init; what the guest prints goes to $work/serial; fails unless it says done
+#   guest_run SECONDS MIB ARG ... runs /init of $work/root, or, if there is none, the system on a disk of ARG; what the guest prints goes
+#                                 to $work/serial; fails unless it says done
 #   guest_keep DIRECTORY          instead of that: DIRECTORY/run ARG ... boots it later, any number of times, and is QEMU itself:
 #                                 to be given commands, and to be killed. Its commands and answers are on standard input and
 #                                 output, in the guest a port of virtio-serial (module virtio_console); arguments say where
@@ -143,13 +144,16 @@ RUN
 # The emulator may run an instruction that the kernel is just patching (int3 in kernel text): nothing of this is the doing
 # of the programs in the guest, and the guest begins again.
 guest_run() {
-    local seconds=$1 mib=$2 status tries=3
+    local seconds=$1 mib=$2 status tries=3 memory=()
     shift 2
-    guest_initrd "$work/initrd"
+    if [[ -e $work/root/init ]]; then
+        guest_initrd "$work/initrd"
+        memory=(-initrd "$work/initrd")
+    fi
     while ((tries--)); do
         status=0
         timeout "$seconds" "$guest_emulator" "${guest_options[@]}" -m "$mib" -serial "file:$work/serial" \
-            -kernel "$vmlinuz" -initrd "$work/initrd" -append "$guest_append" "$@" &
+            -kernel "$vmlinuz" "${memory[@]}" -append "$guest_append" "$@" &
         qemu=$!
         wait "$qemu" || status=$?
         qemu=''

@@ -10,6 +10,7 @@ mod move_phases;
 mod plan;
 mod prints;
 mod probe;
+mod systemd;
 mod targets;
 mod watch;
 
