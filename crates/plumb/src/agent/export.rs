@@ -221,6 +221,11 @@ impl ExportEnd {
     }
 }
 
+/// The wait after a failure.
+fn next_wait(before: Option<Duration>, first: Duration) -> Duration {
+    before.map_or(first, |before| (before * 2).min(WAIT_MAX))
+}
+
 /// Exports until the end. `say` gets the lines for the log.
 fn export_all(
     work: &ExportWork,
@@ -232,6 +237,7 @@ fn export_all(
     let name = work.export.target.name();
     let mut wait = None;
     while !end.is_over() {
+        let known = Done::read(&work.state_dir, &work.export);
         let exported = work.export_new(say, &|| end.is_over());
         let pause = match exported {
             Ok(_) => {
@@ -249,8 +255,10 @@ fn export_all(
                         why.trim_end()
                     ));
                 }
-                let this_wait = wait.unwrap_or(first_wait);
-                wait = Some((this_wait * 2).min(WAIT_MAX));
+                // A target that takes some windows is there: only failures without any double the wait.
+                let has_taken = known != Done::read(&work.state_dir, &work.export);
+                let this_wait = next_wait(wait.filter(|_| !has_taken), first_wait);
+                wait = Some(this_wait);
                 this_wait
             }
         };
@@ -508,7 +516,18 @@ mod tests {
         Some((path?, body))
     }
 
-    /// An object store that fails three of four requests gets the same objects as a folder.
+    #[test]
+    fn waits_double_up_to_five_minutes() {
+        let mut wait = None;
+        let waits = [(); 11].map(|()| {
+            wait = Some(next_wait(wait, FIRST_WAIT));
+            wait.map_or(0, |wait| wait.as_secs())
+        });
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+    }
+
+    /// An object store that fails four of five requests gets the same objects as a folder, with at most one of them on the disk. Of the
+    /// failures one comes after the store has taken the object: it gets this object again, under the same name.
     #[test]
     fn a_store_with_faults_gets_the_same_objects() {
         plumb_testkit::require!(Tool("curl"));
@@ -529,9 +548,20 @@ mod tests {
         let end = ExportEnd::default();
         let said = Mutex::new(Vec::new());
         let got: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::default();
+        let taken_again = Mutex::new(0);
+        let waiting_max = Mutex::new(0);
+        let waiting = || {
+            let entries = fs::read_dir(history.path()).expect("a folder").flatten();
+            let names = entries.map(|entry| entry.file_name());
+            let is_object = |name: &str| name.contains(".parquet");
+            names
+                .filter(|name| is_object(&name.to_string_lossy()))
+                .count()
+        };
         thread::scope(|scope| {
             let say = |line: &str| said.lock().expect("a list").push(line.to_owned());
             let (work, end, got) = (&work, &end, &got);
+            let (taken_again, waiting_max, waiting) = (&taken_again, &waiting_max, &waiting);
             scope.spawn(move || {
                 let millisecond = Duration::from_millis(1);
                 export_all(work, end, millisecond, millisecond, &say);
@@ -542,7 +572,7 @@ mod tests {
                     if end.is_over() {
                         return;
                     }
-                    if number % 4 == 2 {
+                    if number % 5 == 2 {
                         // The connection breaks in the middle of the object.
                         let _ = stream.read(&mut [0; 16]);
                         continue;
@@ -550,13 +580,23 @@ mod tests {
                     let Some((path, body)) = request(&stream) else {
                         continue;
                     };
-                    let status = match number % 4 {
+                    let status = match number % 5 {
                         0 => "500 Internal Server Error",
                         1 => "503 Service Unavailable",
                         _ => "200 OK",
                     };
+                    let mut most = waiting_max.lock().expect("a number");
+                    *most = waiting().max(*most);
                     if status == "200 OK" {
-                        got.lock().expect("a list").insert(path, body);
+                        let earlier = got.lock().expect("a list").insert(path, body.clone());
+                        if let Some(earlier) = earlier {
+                            assert_eq!(earlier, body);
+                            *taken_again.lock().expect("a number") += 1;
+                        }
+                    }
+                    if number % 5 == 3 {
+                        // The connection breaks before the answer.
+                        continue;
                     }
                     let answer = format!(
                         "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -572,7 +612,13 @@ mod tests {
             drop(TcpStream::connect(address));
         });
         assert_eq!(got.into_inner().expect("a list"), expected);
-        assert!(!history.path().join(SPOOL).exists());
+        assert_eq!(
+            taken_again.into_inner().expect("a number"),
+            expected.len(),
+            "each object's first answer is lost"
+        );
+        assert_eq!(waiting_max.into_inner().expect("a number"), 1);
+        assert_eq!(waiting(), 0);
         let said = said.into_inner().expect("a list");
         let name = "the command /usr/bin/curl";
         let first = format!(
