@@ -23,6 +23,7 @@ use crate::output::{self, say};
 use crate::sandbox::{self, Files};
 use crate::status::Meter;
 
+mod answers;
 mod checked;
 mod collected;
 pub mod engine;

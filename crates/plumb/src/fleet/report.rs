@@ -7,6 +7,7 @@ use plumb_fleet::HostIo;
 use plumb_report::fleet::{self, FleetAnswer};
 use plumb_report::verdict::{Outcome, WhyUnknown};
 
+use super::answers::KeptAnswer;
 use super::judge::{Judge, Unjudged};
 use super::pass::HostAge;
 use super::state::FleetState;
@@ -51,6 +52,7 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
     let outputs: Vec<&Path> = outputs.map(PathBuf::as_path).collect();
     let earlier = args.since.iter().filter_map(FleetSince::file);
     let beside: Vec<PathBuf> = earlier.chain(&args.inventory).cloned().collect();
+    let mut kept = None;
     if let Some(master) = &args.engine {
         // Only the cluster reads the sources, and this host may lack them.
         output::may_write(&beside, &outputs)?;
@@ -67,6 +69,11 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
         let collections = checked::take_collections(&mut found);
         if !fleet_files.is_empty() && !found.is_empty() {
             return Err(mixed());
+        }
+        kept = KeptAnswer::new(args, [&found, &collections], &beside);
+        if let Some((shown, exit)) = kept.as_ref().and_then(KeptAnswer::find) {
+            output::print(&shown)?;
+            return Ok(exit);
         }
         survey.inventory = collected::inventory(&args.inventory)?;
         let (checked, unread) =
@@ -98,6 +105,10 @@ pub fn run(args: &FleetReport) -> Result<Exit, Failure> {
         }
         None => output::drawn(fleet::text(&answer, outcome, output::paper(args.color))),
     };
+    // Inputs that are skipped are named each time.
+    if let Some(kept) = kept.filter(|_| answer.unread == 0) {
+        kept.keep(&shown, outcome.into());
+    }
     output::print(&shown)?;
     Ok(outcome.into())
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -439,6 +440,47 @@ fn a_state_keeps_the_inputs_that_were_read() {
         .complains("has another length");
     assert!(read(&state) == read(&whole));
     report(&state, &flags).ends(2);
+}
+
+/// A report with the same words on unchanged files prints the kept answer: here one that no report makes.
+#[test]
+fn unchanged_files_have_the_kept_answer() {
+    let folder = Folder::new("fleet-kept");
+    let (root, state) = (generated(&folder, 3), folder.path("state"));
+    let flags = format!("--as csv --state {}", state.display());
+    let made = report(&root, &flags).out.clone();
+    let file = folder.path("state.answer");
+    // Eight bytes of a name, sixteen of a digest, the exit status and a check are before the text.
+    let whole = read(&file);
+    assert_eq!(&whole[33..], made.as_bytes());
+    let other = b"an answer of no report";
+    let check = twox_hash::XxHash64::oneshot(0, other).to_le_bytes();
+    let kept = [&whole[..25], &check, other].concat();
+    let keep = |bytes: &[u8]| fs::write(&file, bytes).expect("room");
+    keep(&kept);
+    assert_eq!(report(&root, &flags).out.as_bytes(), other);
+    assert_eq!(report(&root, &(flags.clone() + " --top 3")).out, made);
+    keep(&kept);
+    let mut damaged = kept.clone();
+    damaged[40] ^= 1;
+    keep(&damaged);
+    assert_eq!(report(&root, &flags).out, made);
+    keep(&kept);
+    let set = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("a mode");
+    set(0o666);
+    assert_eq!(report(&root, &flags).out, made);
+    // The new file has the mode of the old one.
+    set(0o644);
+    keep(&kept);
+    let touched = fs::File::options()
+        .append(true)
+        .open(root.join("day=0/host=db0/0.csv"));
+    let now = std::time::SystemTime::now();
+    touched.expect("a file").set_modified(now).expect("a time");
+    assert_eq!(report(&root, &flags).out, made);
+    keep(&kept);
+    // The kept digest is that of the time before.
+    assert_eq!(report(&root, &flags).out, made);
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn hosts_of_collections_have_one_name() {
 fn each_host_of_a_group_gets_a_plan() {
     require!(Loop, Tool("sgdisk"));
     let (lab, folder) = (Lab::new(), Folder::new("fleet-plans"));
-    // In memory: an image on a disk is a layer of that disk, and so are those of other tests.
+    // In memory the image is the lowest layer: on a disk it is a layer of that disk, as the images of other tests are.
     let memory = folder.path("memory");
     fs::create_dir(&memory).expect("room");
     let _mounted = Mounted::tmpfs(80 << 20, &memory);
@@ -237,7 +237,7 @@ fn each_host_of_a_group_gets_a_plan() {
             file_system: "ext4",
         };
         healthy.collect(&lab, &root.join(&good).join("host.tar.zst"));
-        inventory += &format!("{bad},{},b\n{good},sdb,a\n", device.name());
+        inventory += &format!("{bad},{},b\n{good},sdb,a\n", image.display());
     }
     let inventory = folder.file("hosts.csv", &inventory);
     let plans = folder.path("plans");
