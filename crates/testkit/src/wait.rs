@@ -1,6 +1,7 @@
 //! Waits of tests. Each has a limit and a name, so that a test that hangs fails and names the event that it waits for.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{JoinHandle, sleep, spawn};
@@ -245,6 +246,29 @@ impl Iterator for Lines {
     }
 }
 
+/// The next client of a listener. The limit also holds for each wait for bytes of this client.
+///
+/// # Panics
+/// If none comes within the limit.
+#[track_caller]
+pub fn client(what: &str, limit: Duration, listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).expect("a listener");
+    let mut client = None;
+    until(what, limit, || match listener.accept() {
+        Ok((stream, _)) => {
+            client = Some(stream);
+            true
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+        Err(error) => panic!("{what}: {error}"),
+    });
+    let client = client.expect("a client");
+    client.set_nonblocking(false).expect("a socket");
+    client.set_read_timeout(Some(limit)).expect("a socket");
+    client.set_write_timeout(Some(limit)).expect("a socket");
+    client
+}
+
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     spawn(move || {
         let mut bytes = Vec::new();
@@ -271,6 +295,20 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::null());
         command
+    }
+
+    /// Neither a client that stays away nor one that is silent holds up a test.
+    #[test]
+    fn clients_have_a_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let said = message(|| drop(client("a request of curl", SHORT, &listener)));
+        assert!(said.contains("in vain for: a request of curl"), "{said}");
+        let silent = TcpStream::connect(address).expect("a listener");
+        let mut accepted = client("a request of curl", SHORT, &listener);
+        let read = accepted.read(&mut [0]).expect_err("no byte");
+        assert_eq!(read.kind(), ErrorKind::WouldBlock);
+        drop(silent);
     }
 
     #[test]

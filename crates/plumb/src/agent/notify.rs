@@ -496,6 +496,8 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
 
+    use plumb_testkit::wait;
+
     use super::*;
 
     fn notification(text: &str) -> Arc<Notification> {
@@ -548,7 +550,7 @@ mod tests {
         let bodies = thread::spawn(move || {
             let mut bodies = Vec::new();
             for answer in answers {
-                let (stream, _) = listener.accept().expect("a client");
+                let stream = wait::client("the next notification", wait::PATIENCE, &listener);
                 let mut reader = BufReader::new(stream);
                 let (mut len, mut first) = (0, None);
                 loop {
@@ -598,9 +600,11 @@ mod tests {
             let receiver = Receiver::Webhook(webhook.clone());
             let queue = &queue;
             scope.spawn(move || deliver_all(queue, &receiver, Duration::from_millis(1), say));
-            assert_eq!(bodies.join().expect("a service"), ["a", "a", "a", "b", "c"]);
+            let bodies = bodies.join();
+            // Also after a failure of the service: the scope waits for the delivery.
             queue.lock().is_over = true;
             queue.changed.notify_all();
+            assert_eq!(bodies.expect("a service"), ["a", "a", "a", "b", "c"]);
         });
         let name = format!("webhook {}", webhook.url);
         assert_eq!(
@@ -674,7 +678,7 @@ mod tests {
         );
         let child = std::fs::read_to_string(&file).expect("a file");
         let process = format!("/proc/{}/stat", child.trim());
-        plumb_testkit::wait::until("the end of sleep", Duration::from_secs(30), || {
+        wait::until("the end of sleep", Duration::from_secs(30), || {
             // A process whose parent has not looked at it yet is a zombie.
             std::fs::read_to_string(&process).map_or(true, |stat| stat.contains(") Z "))
         });
