@@ -28,6 +28,7 @@ mod generate;
 mod help;
 mod history;
 mod inputs;
+mod killed;
 mod listen;
 mod moment;
 mod notes;

@@ -11,6 +11,8 @@ use plumb_quoting::visible;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::killed;
+
 /// Time between two looks at a command that runs.
 const GLANCE: Duration = Duration::from_millis(10);
 /// Time for the end of a command that was killed.
@@ -53,20 +55,32 @@ impl CommandRun<'_> {
             end => format!("; the end of its standard error: {}", visible(end)),
         };
         match ended {
-            Ok(Some(status)) if status.success() => Ok(()),
-            Ok(Some(status)) => Err(format!("it ended with {status}{said}")),
-            Ok(None) => Err(format!("it was ended after {} s{said}", limit.as_secs())),
+            Ok(CommandEnd::Ended(status)) if status.success() => Ok(()),
+            Ok(CommandEnd::Ended(status)) => Err(format!("it ended with {status}{said}")),
+            Ok(CommandEnd::Killed { is_gone }) => {
+                let left = match is_gone {
+                    true => String::new(),
+                    false => format!(
+                        ", and is still there after {} s: it waits for an I/O",
+                        KILL_MAX.as_secs()
+                    ),
+                };
+                Err(format!(
+                    "it was ended after {} s{left}{said}",
+                    limit.as_secs()
+                ))
+            }
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// The status of the program; `None` if it had to be killed.
+    /// The end of the program.
     fn start_and_wait(
         self,
         program: &str,
         args: &[String],
         stderr: &mut Vec<u8>,
-    ) -> io::Result<Option<ExitStatus>> {
+    ) -> io::Result<CommandEnd> {
         let mut command = Command::new(program);
         command
             .args(args)
@@ -89,16 +103,25 @@ impl CommandRun<'_> {
             if let Some(pipe) = &mut pipe {
                 keep_end(pipe, stderr);
             }
-            if status.is_some() {
-                return Ok(status);
+            if let Some(status) = status {
+                return Ok(CommandEnd::Ended(status));
             }
             if Instant::now() >= end || self.is_over.is_some_and(|is_over| is_over()) {
-                kill_all(child)?;
-                return Ok(None);
+                let is_gone = kill_all(child)?;
+                return Ok(CommandEnd::Killed { is_gone });
             }
             thread::sleep(GLANCE);
         }
     }
+}
+
+/// The end of a command.
+enum CommandEnd {
+    Ended(ExitStatus),
+    Killed {
+        /// Whether it ended after the kill.
+        is_gone: bool,
+    },
 }
 
 /// Reads the present content of a pipe, and keeps the last bytes.
@@ -113,20 +136,16 @@ fn keep_end(pipe: &mut ChildStderr, kept: &mut Vec<u8>) {
     }
 }
 
-/// Kills a command with its descendants. One that an I/O keeps in the kernel is left to a thread.
-fn kill_all(mut child: Child) -> io::Result<()> {
+/// Kills a command with its descendants; whether it ended. One that an I/O keeps in the kernel is left to a thread.
+fn kill_all(mut child: Child) -> io::Result<bool> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let killed = group.map(|group| kill_process_group(group, Signal::KILL));
     if !matches!(killed, Some(Ok(()))) {
         child.kill()?;
     }
-    let end = Instant::now() + KILL_MAX;
-    while child.try_wait()?.is_none() {
-        if Instant::now() >= end {
-            let wait = thread::Builder::new().name("killed".to_owned());
-            return wait.spawn(move || child.wait()).map(drop);
-        }
-        thread::sleep(GLANCE);
+    let is_gone = killed::has_ended(&mut child, KILL_MAX);
+    if !is_gone {
+        killed::leave(child);
     }
-    Ok(())
+    Ok(is_gone)
 }

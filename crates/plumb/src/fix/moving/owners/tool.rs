@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use plumb_report::fix::OwnerObstacle;
 
+use crate::killed;
+
 /// All runs of one search together.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks at a tool that runs.
@@ -73,8 +75,8 @@ pub fn run(
     };
     if !wait(&mut child, is_over, deadline) {
         let _ = child.kill();
-        // A tool that waits for a disk that never answers does not end: nobody waits for it here.
-        thread::spawn(move || child.wait());
+        // A tool that waits for a disk that never answers does not end: this search does not wait for it.
+        killed::leave(child);
         let seconds = deadline.limit.as_secs();
         return Err(OwnerObstacle::TooSlow { tool, seconds });
     }
