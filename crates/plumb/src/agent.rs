@@ -583,6 +583,7 @@ impl RunningAgent {
     fn record(&mut self, reading: &plumb_capture::Reading) {
         self.recordings.look(reading, &self.identities, &self.log);
         self.board.set_recordings(self.recordings.counts());
+        self.board.set_export(self.exporter.metrics());
     }
 
     /// Requests a survey if the layout has changed.

@@ -15,10 +15,12 @@ use std::time::Duration;
 use plumb_geometry::plural;
 use plumb_history::{Reader, Settings, Tier};
 use plumb_quoting::{json, visible};
+use plumb_report::exports::ExportMetrics;
 use serde::{Deserialize, Serialize};
 
 use super::command::CommandRun;
 use crate::failure::Failure;
+use crate::history::now_ns;
 use crate::history::objects::{FleetObject, each_object, put_into_folder, times_over};
 use crate::history::span::{self, time_words};
 use crate::output;
@@ -102,9 +104,15 @@ struct ExportWork {
     export: Export,
     state_dir: PathBuf,
     settings: Settings,
+    /// Of all exports since the agent started.
+    counts: Arc<Mutex<ExportMetrics>>,
 }
 
 impl ExportWork {
+    fn count(&self, change: impl FnOnce(&mut ExportMetrics)) {
+        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Exports everything that is over and not exported yet. Returns the number of objects.
     fn export_new(&self, say: &dyn Fn(&str), is_over: &dyn Fn() -> bool) -> Result<u64, Failure> {
         let reader = span::open_with(&self.state_dir, &self.settings)?;
@@ -124,8 +132,10 @@ impl ExportWork {
                     return Ok(objects);
                 }
                 let damaged = each_object(&reader, *tier, time, &mut |object| {
+                    self.put(object, is_over)?;
                     objects += 1;
-                    self.put(object, is_over)
+                    self.count(|counts| counts.objects += 1);
+                    Ok(())
                 })?;
                 if damaged > 0 {
                     let windows = plural(damaged, "damaged window");
@@ -241,6 +251,9 @@ fn export_all(
         let exported = work.export_new(say, &|| end.is_over());
         let pause = match exported {
             Ok(_) => {
+                if !end.is_over() {
+                    work.count(|counts| counts.last_success_ns = Some(now_ns()));
+                }
                 if wait.take().is_some() {
                     say(&format!("the {name} takes windows again"));
                 }
@@ -248,6 +261,7 @@ fn export_all(
             }
             Err(_) if end.is_over() => break,
             Err(failure) => {
+                work.count(|counts| counts.failures += 1);
                 if wait.is_none() {
                     let why = failure.text("");
                     say(&format!(
@@ -272,6 +286,7 @@ fn export_all(
 pub struct Exporter {
     running: Option<(Export, Settings, Arc<ExportEnd>)>,
     state_dir: PathBuf,
+    counts: Arc<Mutex<ExportMetrics>>,
 }
 
 impl Exporter {
@@ -280,9 +295,21 @@ impl Exporter {
         let mut exporter = Exporter {
             running: None,
             state_dir: state_dir.to_owned(),
+            counts: Arc::default(),
         };
         exporter.change(export, settings);
         exporter
+    }
+
+    /// The state for metrics; `None` without an export.
+    pub fn metrics(&self) -> Option<ExportMetrics> {
+        self.running.as_ref()?;
+        let counts = *self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let spool = fs::metadata(self.state_dir.join(SPOOL));
+        Some(ExportMetrics {
+            spool_bytes: spool.map_or(0, |file| file.len()),
+            ..counts
+        })
     }
 
     /// Takes the export of a new configuration.
@@ -305,6 +332,7 @@ impl Exporter {
             export: export.clone(),
             state_dir: self.state_dir.clone(),
             settings: settings.clone(),
+            counts: Arc::clone(&self.counts),
         };
         let end = Arc::<ExportEnd>::default();
         let of_thread = Arc::clone(&end);
@@ -328,6 +356,7 @@ impl Exporter {
 mod tests {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
     use plumb_history::{DeviceIncrement, Span, Writer};
     use plumb_profile::Collector;
@@ -399,6 +428,7 @@ mod tests {
             },
             state_dir: state_dir.to_owned(),
             settings: Settings::default(),
+            counts: Arc::default(),
         }
     }
 
@@ -546,6 +576,7 @@ mod tests {
         let command = command.map(str::to_owned).to_vec();
         let work = work(history.path(), ExportTarget::Command(command));
         let end = ExportEnd::default();
+        let begun_ns = now_ns();
         let said = Mutex::new(Vec::new());
         let got: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::default();
         let taken_again = Mutex::new(0);
@@ -568,7 +599,7 @@ mod tests {
             });
             scope.spawn(move || {
                 for number in 0.. {
-                    let (mut stream, _) = listener.accept().expect("a client");
+                    let mut stream = wait::client("the next object", wait::PATIENCE, &listener);
                     if end.is_over() {
                         return;
                     }
@@ -604,14 +635,22 @@ mod tests {
                     let _ = stream.write_all(answer.as_bytes());
                 }
             });
-            wait::until("the last object", wait::PATIENCE, || {
+            let is_whole = || {
                 let known = Done::read(history.path(), &work.export).upto_ns;
                 known.len() == 2 && known.values().all(|upto| *upto == BEGIN_NS + 48 * HOUR_NS)
-            });
+            };
+            let waited = catch_unwind(AssertUnwindSafe(|| {
+                wait::until("the last object", wait::PATIENCE, is_whole);
+            }));
+            // Also after a failure: the scope waits for both threads.
             end.begin();
             drop(TcpStream::connect(address));
+            if let Err(failure) = waited {
+                resume_unwind(failure);
+            }
         });
-        assert_eq!(got.into_inner().expect("a list"), expected);
+        let got = got.into_inner().expect("a list");
+        assert_eq!(got, expected);
         assert_eq!(
             taken_again.into_inner().expect("a number"),
             expected.len(),
@@ -619,6 +658,15 @@ mod tests {
         );
         assert_eq!(waiting_max.into_inner().expect("a number"), 1);
         assert_eq!(waiting(), 0);
+        let counts = *work.counts.lock().expect("counts");
+        // Four of five requests failed: as many tries for each object.
+        let objects = got.len() as u64;
+        assert_eq!((counts.objects, counts.failures), (objects, 4 * objects));
+        assert!(
+            counts
+                .last_success_ns
+                .is_some_and(|at_ns| begun_ns <= at_ns && at_ns <= now_ns())
+        );
         let said = said.into_inner().expect("a list");
         let name = "the command /usr/bin/curl";
         let first = format!(
@@ -645,6 +693,14 @@ mod tests {
         wait::until("the start of the command", wait::PATIENCE, || {
             started.exists()
         });
+        let metrics = exporter.metrics().expect("an export");
+        let object = fs::metadata(history.path().join(SPOOL)).expect("the object");
+        let expected = ExportMetrics {
+            spool_bytes: object.len(),
+            ..ExportMetrics::default()
+        };
+        assert_eq!(metrics, expected);
+        assert!(object.len() > 0);
         exporter.end();
         assert_eq!(Done::read(history.path(), &export).upto_ns, BTreeMap::new());
         assert!(!history.path().join(SPOOL).exists());

@@ -14,8 +14,8 @@ use plumb_http::{Access, Answer, Bytes, Limits, Request, Server};
 use plumb_model::facts::GridSource;
 use plumb_profile::{Profile, Select, Unknown};
 use plumb_report::exports::{
-    AgentMetrics, DeviceMetrics, FitMetrics, GridMetrics, HistoryMetrics, MetricsFormat,
-    RecordingMetrics, agent_metrics,
+    AgentMetrics, DeviceMetrics, ExportMetrics, FitMetrics, GridMetrics, HistoryMetrics,
+    MetricsFormat, RecordingMetrics, agent_metrics,
 };
 use plumb_trace::{Layer, Op};
 
@@ -147,6 +147,11 @@ impl Board {
     /// Notes the counts of triggered recordings; `None` if nothing triggers one.
     pub fn set_recordings(&self, recordings: Option<RecordingMetrics>) {
         self.change(|metrics| metrics.recordings = recordings);
+    }
+
+    /// Notes the state of the export; `None` without one.
+    pub fn set_export(&self, export: Option<ExportMetrics>) {
+        self.change(|metrics| metrics.export = export);
     }
 
     /// Notes the fault of the history; `None` while it is stored.

@@ -42,6 +42,21 @@ pub struct AgentMetrics {
     pub history: Option<HistoryMetrics>,
     /// Triggered recordings; `None` if nothing triggers one.
     pub recordings: Option<RecordingMetrics>,
+    /// The export of windows; `None` without one.
+    pub export: Option<ExportMetrics>,
+}
+
+/// The export of windows since the agent started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportMetrics {
+    /// Objects that the target took.
+    pub objects: u64,
+    /// Tries that failed.
+    pub failures: u64,
+    /// End of the last try after which no window waited, ns of Unix time; `None` before the first.
+    pub last_success_ns: Option<i64>,
+    /// Length of the object that waits on the disk for the command, bytes.
+    pub spool_bytes: u64,
 }
 
 /// Triggers of recordings, by their result.
@@ -206,6 +221,9 @@ pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsForma
             out.series(&[("result", result)], count);
         }
     }
+    if let Some(export) = metrics.export {
+        exports(&mut out, export);
+    }
     out.begin(
         "plumb_metrics_dropped_series",
         Kind::Gauge,
@@ -213,6 +231,39 @@ pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsForma
     );
     out.series(&[], dropped);
     out.into_bytes()
+}
+
+fn exports(out: &mut Exposition, export: ExportMetrics) {
+    let counters = [
+        (
+            "plumb_export_objects",
+            "Objects with windows that the target of the export took.",
+            export.objects,
+        ),
+        (
+            "plumb_export_failures",
+            "Tries of an export that failed.",
+            export.failures,
+        ),
+    ];
+    for (family, help, count) in counters {
+        out.begin(family, Kind::Counter, help);
+        out.series(&[], count);
+    }
+    if let Some(at_ns) = export.last_success_ns {
+        out.begin(
+            "plumb_export_last_success_timestamp_seconds",
+            Kind::Gauge,
+            "End of the last export after which no window waited, Unix time.",
+        );
+        out.series(&[], at_ns / 1_000_000_000);
+    }
+    out.begin(
+        "plumb_export_spool_bytes",
+        Kind::Gauge,
+        "Length of the object on the disk that the command of the export reads.",
+    );
+    out.series(&[], export.spool_bytes);
 }
 
 fn history(out: &mut Exposition, history: Option<HistoryMetrics>) {

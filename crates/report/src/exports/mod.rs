@@ -17,8 +17,8 @@ mod prometheus;
 mod protobuf;
 
 pub use agent::{
-    AgentMetrics, DeviceMetrics, FindingMetrics, FitMetrics, GridMetrics, HistoryMetrics,
-    RecordingMetrics, agent_metrics,
+    AgentMetrics, DeviceMetrics, ExportMetrics, FindingMetrics, FitMetrics, GridMetrics,
+    HistoryMetrics, RecordingMetrics, agent_metrics,
 };
 pub(crate) use csv::cell;
 pub use csv::csv;

@@ -22,7 +22,8 @@ impl Metered {
     fn begin_in(folder: Folder) -> Metered {
         let image = folder.file("disk", vec![1; 8 << 20]);
         let disk = LoopDevice::attach_hidden(&image, &[]);
-        let file = configured(&folder, "listen = \"127.0.0.1:0\"\njudge_every = \"2s\"\n");
+        let keys = "listen = \"127.0.0.1:0\"\njudge_every = \"2s\"\nexport = { folder = \"FOLDER/fleet\" }\n";
+        let file = configured(&folder, keys);
         let service = Service::ready(&folder, &file);
         Metered {
             address: service.address(),
@@ -316,6 +317,34 @@ fn a_socket_of_the_service_manager_is_used() {
     let (head, _) = get(address, "/healthz", "");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     service.end();
+}
+
+/// An export without anything to do has succeeded: its time is that of this test.
+#[test]
+fn the_export_is_measured() {
+    require!(Bpf, Loop, Root);
+    let now = || {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.expect("a clock").as_secs() as f64
+    };
+    let begun = now();
+    let agent = Metered::begin("agent-export-metrics");
+    let of = |name: &str| exposition::sum(&agent.series(), name, &[]);
+    let last = "plumb_export_last_success_timestamp_seconds";
+    wait::until("the first export", LIMIT, || of(last) >= begun);
+    assert!(of(last) <= now());
+    for name in [
+        "plumb_export_objects_total",
+        "plumb_export_failures_total",
+        "plumb_export_spool_bytes",
+    ] {
+        assert!(
+            agent.series().keys().any(|(family, _)| family == name),
+            "{name}"
+        );
+        assert_eq!(of(name), 0.0, "{name}");
+    }
+    agent.service.end();
 }
 
 /// The agent answers the API beside its metrics.
