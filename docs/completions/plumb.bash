@@ -1303,13 +1303,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__import)
-            opts="-h -V --as --state-dir --config --help --version"
+            opts="-h -V --as --counted-over --state-dir --config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --counted-over)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

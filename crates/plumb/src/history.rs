@@ -35,6 +35,7 @@ use crate::{inputs, moment, output};
 mod changes;
 mod export;
 pub mod objects;
+mod rrd;
 pub mod senders;
 pub mod span;
 
@@ -359,8 +360,8 @@ pub fn course_in(
         window_seconds: seconds(tier),
         windows: windows
             .iter()
-            .map(|row| window(row.window.span().from_ns, &row.glance))
-            .collect(),
+            .map(|row| stored_window(reader, series, row))
+            .collect::<Result<_, Failure>>()?,
         open: open_window(reader, series, span, &windows)?,
     })
 }
@@ -416,8 +417,26 @@ fn open_window(
         return Ok(None);
     }
     let found = reader.profile(series, rest).map_err(failed)?;
-    let found = found.filter(|found| found.profile.ios() > 0);
-    Ok(found.map(|found| window(rest.from_ns, &Glance::of_profile(&found.profile))))
+    let found = found.map(|found| HistoryWindow {
+        averages: rrd::averages(&found.profile),
+        ..window(rest.from_ns, &Glance::of_profile(&found.profile))
+    });
+    Ok(found.filter(|found| found.ios > 0 || found.averages.is_some()))
+}
+
+/// A window of the history. One without I/O may have means.
+fn stored_window(
+    reader: &Reader,
+    series: &SeriesFacts,
+    row: &GlanceRow,
+) -> Result<HistoryWindow, Failure> {
+    let span = row.window.span();
+    let mut window = window(span.from_ns, &row.glance);
+    if window.ios == 0 {
+        let found = reader.profile(series, span).map_err(failed)?;
+        window.averages = found.and_then(|found| rrd::averages(&found.profile));
+    }
+    Ok(window)
 }
 
 /// The totals of a window that begins at a time.
@@ -435,6 +454,7 @@ pub fn window(from_ns: i64, glance: &Glance) -> HistoryWindow {
         p99_ns: glance.p99_ns,
         max_ns: glance.max_ns,
         lengths: glance.mix,
+        averages: None,
     }
 }
 
@@ -460,23 +480,27 @@ const fn seconds(tier: Tier) -> u64 {
 
 /// Adds saved profiles. Each is added whole or not at all: the first failure ends the command.
 fn import_files(args: &HistoryImport) -> Result<Exit, Failure> {
+    let config = configured(&args.store)?;
+    let kept_ns = config.history.tier(Tier::Day).keep_ns;
+    let oldest_ns = now_ns().saturating_sub(kept_ns);
     let mut profiles = Vec::new();
     for file in &args.files {
         let mut input = Input::open(file).map_err(|error| Failure::failed(&error))?;
+        if rrd::is_dump(&mut input)? {
+            profiles.extend(rrd::profiles(input, file, args, (oldest_ns, now_ns()))?);
+            continue;
+        }
         if !inputs::is_profile(&mut input)? {
-            return Err(
-                Failure::usage(format!("{}: no saved profile", file.display()))
-                    .with_help("`plumb analyze TRACE --save FILE` makes one of a trace"),
-            );
+            let found = format!("{}: no saved profile and no RRD", file.display());
+            return Err(Failure::usage(found).with_help(
+                "`plumb analyze TRACE --save FILE` makes a profile of a trace, and `rrdtool dump` the XML of an RRD",
+            ));
         }
         for profile in inputs::saved(input)?.profiles.iter() {
             let span = time_of(profile, &file.display().to_string())?;
             profiles.push((span, profile.clone()));
         }
     }
-    let config = configured(&args.store)?;
-    let kept_ns = config.history.tier(Tier::Day).keep_ns;
-    let oldest_ns = now_ns().saturating_sub(kept_ns);
     if let Some((span, profile)) = profiles.iter().find(|(span, _)| span.to_ns < oldest_ns) {
         return Err(Failure::usage(format!(
             "the profile of {} ends at {}; expected one of the last {} days, which the history keeps",

@@ -177,6 +177,31 @@ pub struct HistoryWindow {
     pub max_ns: Option<u64>,
     /// Reads and writes of up to 4, 16, 64 and 256 KiB, and longer ones.
     pub lengths: [u64; 5],
+    /// Means of another program in place of counts: the figures above have none of these I/O.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub averages: Option<HistoryAverages>,
+}
+
+/// The I/O of a window that is known by means alone, as far as its time is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HistoryAverages {
+    /// I/O of all operations.
+    pub ios: CountRange,
+    /// Their bytes.
+    pub bytes: CountRange,
+    /// Reads; absent if the source does not tell operations apart.
+    pub reads: Option<CountRange>,
+    /// Writes, likewise.
+    pub writes: Option<CountRange>,
+}
+
+/// A count within two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CountRange {
+    /// Least count.
+    pub low: u64,
+    /// Largest count; `None` if it is unknown.
+    pub high: Option<u64>,
 }
 
 /// The size of a history, now and later.
@@ -365,16 +390,19 @@ const COLUMNS: [FigureColumn; 6] = [
 ];
 
 fn course(page: &mut Page, course: &HistoryCourse) {
-    page.heading(&format!(
-        "{} ({} layer), windows of {}",
-        visible(&course.device),
-        course.layer,
-        span(course.window_seconds)
-    ));
-    let words = ["I/O/s", "bytes/s", "off 4 KiB", "median", "99 %", "largest"];
-    page.figures("UTC", &COLUMNS, &words.map(str::to_owned));
+    let has_counts = course.windows.iter().any(|one| one.averages.is_none());
+    if has_counts || course.windows.is_empty() {
+        page.heading(&format!(
+            "{} ({} layer), windows of {}",
+            visible(&course.device),
+            course.layer,
+            span(course.window_seconds)
+        ));
+        let words = ["I/O/s", "bytes/s", "off 4 KiB", "median", "99 %", "largest"];
+        page.figures("UTC", &COLUMNS, &words.map(str::to_owned));
+    }
     let seconds = course.window_seconds.max(1) as f64;
-    for window in &course.windows {
+    for window in course.windows.iter().filter(|one| one.averages.is_none()) {
         let placed = window.reads + window.writes;
         let off = window.misaligned_4k.filter(|_| placed > 0);
         let time = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), ns);
@@ -386,20 +414,74 @@ fn course(page: &mut Page, course: &HistoryCourse) {
             time(window.p99_ns),
             time(window.max_ns),
         ];
-        // A day, or a minute of it: `11-26 08:05`.
-        let from = window
-            .from
-            .get(5..16)
-            .unwrap_or(&window.from)
-            .replace('T', " ");
-        page.figures(&from, &COLUMNS, &cells);
+        page.figures(&begin(window), &COLUMNS, &cells);
     }
+    averages(page, course);
     if let Some(open) = &course.open {
         let moved = bytes(open.read_bytes + open.write_bytes);
-        let words = format!("{} I/O, {moved}; its window is not over", count(open.ios));
+        let words = match (&open.averages, open.ios) {
+            (Some(averages), 0) => format!("{} I/O by means", range(averages.ios, count)),
+            _ => format!("{} I/O, {moved}", count(open.ios)),
+        };
+        let words = words + "; its window is not over";
         page.wrapped(format!("since {}: ", open.from), "  ", words);
     } else if course.windows.is_empty() {
         page.line("no I/O in that time");
+    }
+}
+
+/// The begin of a window: a day, or a minute of it: `11-26 08:05`.
+fn begin(window: &HistoryWindow) -> String {
+    let from = window.from.get(5..16).unwrap_or(&window.from);
+    from.replace('T', " ")
+}
+
+/// Columns of means: the least and the largest I/O/s, the least and the largest bytes/s.
+const MEAN_COLUMNS: [FigureColumn; 4] = [
+    FigureColumn { width: 11, rank: 0 },
+    FigureColumn { width: 11, rank: 1 },
+    FigureColumn { width: 14, rank: 2 },
+    FigureColumn { width: 14, rank: 3 },
+];
+
+/// The windows that are known by means alone.
+fn averages(page: &mut Page, course: &HistoryCourse) {
+    let windows = course.windows.iter();
+    let mut windows = windows
+        .filter_map(|one| Some((one, one.averages?)))
+        .peekable();
+    if windows.peek().is_none() {
+        return;
+    }
+    page.heading(&format!(
+        "{} ({} layer), means over {}",
+        visible(&course.device),
+        course.layer,
+        span(course.window_seconds)
+    ));
+    let words = ["I/O/s from", "to", "bytes/s from", "to"];
+    page.figures("UTC", &MEAN_COLUMNS, &words.map(str::to_owned));
+    let seconds = course.window_seconds.max(1) as f64;
+    let per_second = |count: u64| rate(count as f64 / seconds);
+    let bytes_per_second = |count: u64| bytes((count as f64 / seconds) as u64);
+    for (window, averages) in windows {
+        let most = |high: Option<u64>, words: &dyn Fn(u64) -> String| {
+            high.map_or_else(|| "unknown".to_owned(), words)
+        };
+        let cells = [
+            per_second(averages.ios.low),
+            most(averages.ios.high, &per_second),
+            bytes_per_second(averages.bytes.low),
+            most(averages.bytes.high, &bytes_per_second),
+        ];
+        page.figures(&begin(window), &MEAN_COLUMNS, &cells);
+    }
+}
+
+fn range(range: CountRange, words: impl Fn(u64) -> String) -> String {
+    match range.high {
+        Some(high) => format!("{} to {}", words(range.low), words(high)),
+        None => format!("at least {}", words(range.low)),
     }
 }
 
@@ -544,7 +626,7 @@ fn state(page: &mut Page, file: &HistoryFile) {
     }
 }
 
-/// The windows of courses as comma-separated values (RFC 4180), a line each behind a line of names.
+/// The windows of courses as comma-separated values (RFC 4180), a line each behind a line of names. Windows of means are left out: no column is a range.
 #[must_use]
 pub fn csv(courses: &[HistoryCourse]) -> String {
     let mut text = "device,layer,from,seconds,ios,reads,writes,read_bytes,write_bytes,misaligned_4k,timed,p50_ns,p99_ns,max_ns,\
@@ -552,7 +634,7 @@ pub fn csv(courses: &[HistoryCourse]) -> String {
         .to_owned();
     let known = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     for course in courses {
-        for window in &course.windows {
+        for window in course.windows.iter().filter(|one| one.averages.is_none()) {
             let mut cells = vec![
                 cell(&course.device),
                 course.layer.to_owned(),

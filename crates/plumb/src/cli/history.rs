@@ -77,7 +77,7 @@ pub enum HistoryCommand {
     Changes(HistoryFilter),
     /// Print the totals of each window for other programs
     Export(HistoryExport),
-    /// Add saved profiles, for instance those of `plumb watch --save`
+    /// Add saved profiles, for instance those of `plumb watch --save`, or RRDs of io-profiler
     Import(HistoryImport),
     /// Write the profiles of a time to one file, to analyze or send them
     Dump(HistoryDump),
@@ -200,12 +200,15 @@ pub enum ExportForm {
 /// Flags of `plumb history import`.
 #[derive(Debug, Args)]
 pub struct HistoryImport {
-    /// Saved profiles with the time of day
+    /// Saved profiles with the time of day, or RRDs of io-profiler as `rrdtool dump` prints them
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// WWN, UUID or serial number of the device (default: that of the device with the name of the profile at its time, else the name)
     #[arg(long = "as", value_name = "IDENTITY")]
     pub identity: Option<String>,
+    /// Time of each count in an RRD: 10s (default: that of the version of io-profiler with its data sources, 300s or 10s)
+    #[arg(long, value_name = "TIME", value_parser = counted_over)]
+    pub counted_over: Option<Duration>,
     #[command(flatten)]
     pub store: AgentStore,
 }
@@ -248,6 +251,17 @@ pub struct HistoryBackup {
 
 fn tier(word: &str) -> Result<Tier, String> {
     Tier::from_word(word).ok_or_else(|| format!("found `{word}`, expected 5m, 1h or 1d"))
+}
+
+/// The time of a count.
+fn counted_over(text: &str) -> Result<Duration, String> {
+    let limits = Duration::from_secs(1)..=Duration::from_secs(86_400);
+    match duration(text) {
+        Ok(time) if limits.contains(&time) && time.subsec_nanos() == 0 => Ok(time),
+        _ => Err(format!(
+            "found `{text}`, expected whole seconds from 1s to 24h"
+        )),
+    }
 }
 
 /// A time between two readings: systemd expects a sign of life in between.

@@ -10,7 +10,8 @@ use plumb_trace::write::{Gathered, Output};
 
 use super::objects::{GRACE_NS, each_object, put_into_folder, times_over};
 use super::{
-    course_of, failed, last_ns, last_of_all, named, now_ns, print, seconds, span, tier_for,
+    course_of, failed, last_ns, last_of_all, named, now_ns, print, seconds, span, stored_window,
+    tier_for,
 };
 use crate::cli::{ExportForm, HistoryExport};
 use crate::exit::Exit;
@@ -136,7 +137,12 @@ fn write_parquet(
         let tier = tier_for(reader, time, i64::MAX)?;
         let windows = reader.glance(tier, time, Some(series.number));
         for row in windows.map_err(failed)? {
-            rows.add(series, tier, row, None);
+            // No column is a range.
+            let has_means =
+                || stored_window(reader, series, &row).map(|one| one.averages.is_some());
+            if row.glance.ios > 0 || !has_means()? {
+                rows.add(series, tier, row, None);
+            }
         }
     }
     let count = rows.len() as u64;

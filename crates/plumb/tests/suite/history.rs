@@ -726,3 +726,227 @@ fn exports_of_all_forms_have_the_same_windows() {
         .complains("expected -o FILE");
     history(&folder, &["export"]).ends(2);
 }
+
+/// Sizes of the data sources that an I/O on a disk can have, in bytes.
+fn sizes() -> impl Iterator<Item = u64> {
+    (9..22).map(|power| 1 << power)
+}
+
+/// A dump with rows of an hour that end at this time, in seconds since 1970. The reads of 4 KiB have these means, all other classes 0 where
+/// the mean is known.
+fn rrd_dump(folder: &Folder, name: &str, end: u64, means: &[&str]) -> String {
+    let names = ["read", "write"]
+        .iter()
+        .flat_map(|op| sizes().map(move |size| format!("{op}-{size}")));
+    let names: Vec<String> = names.collect();
+    let source = |name: &String| format!("<ds><name> {name} </name><type> GAUGE </type></ds>\n");
+    let sources: String = names.iter().map(source).collect();
+    let row = |mean: &&str| {
+        let value = |name: &String| match (name.as_str(), *mean) {
+            ("read-4096", mean) => format!("<v>{mean}</v>"),
+            (_, "NaN") => "<v>NaN</v>".to_owned(),
+            _ => "<v>0.0000000000e+00</v>".to_owned(),
+        };
+        format!(
+            "<row>{}</row>\n",
+            names.iter().map(value).collect::<String>()
+        )
+    };
+    let rows: String = means.iter().map(row).collect();
+    let text = format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<!-- Round Robin Database Dump -->\n<rrd><version>0003</version>\n<step>300</step>\n\
+         <lastupdate>{}</lastupdate>\n{sources}<rra><cf>AVERAGE</cf><pdp_per_row>12</pdp_per_row><database>\n{rows}</database></rra></rrd>\n",
+        end + 17
+    );
+    folder.file(name, text).display().to_string()
+}
+
+/// The windows of a device by their begin.
+fn windows_of(document: &Value) -> BTreeMap<String, Value> {
+    let windows = document["result"]["is"][0]["windows"].as_array();
+    let windows = windows.unwrap_or_else(|| panic!("windows: {document}"));
+    let begin = |one: &Value| one["from"].as_str().expect("a time").to_owned();
+    windows
+        .iter()
+        .map(|one| (begin(one), one.clone()))
+        .collect()
+}
+
+/// The means of an RRD are ranges in the history; an unknown hour is absent, and one without I/O is there.
+#[test]
+fn means_of_io_profiler_are_ranges() {
+    let folder = Folder::new("history-rrd");
+    // Four hours until 10:00.
+    let end = yesterday();
+    let dump = rrd_dump(
+        &folder,
+        "iosizesd0.xml",
+        end,
+        &["1.0500000000e+01", "NaN", "0", "2.5e-01"],
+    );
+    let ran = history(&folder, &["import", &dump]);
+    ran.ends(0)
+        .complains("3 rows of sd0 are means of counts over 300 s (--counted-over)")
+        .complains("added 3 profiles");
+    let list = history(&folder, &["list", "--json"]).json();
+    assert_eq!(list["result"]["is"][0]["device"], "sd0");
+    assert_eq!(list["result"]["is"][0]["layer"], "bio");
+    let time = |hour: u64| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(end - hour * 3_600);
+        humantime::format_rfc3339_seconds(at).to_string()
+    };
+    let span = format!("sd0@{}..{}", time(4), time(0));
+    let document = history(&folder, &["show", &span, "--json"]).json();
+    let schema = crate::common::schema::Schema::read("history");
+    assert_eq!(schema.faults(&document), Vec::<String>::new());
+    let windows = windows_of(&document);
+    let known: Vec<&String> = windows.keys().collect();
+    assert_eq!(known, [&time(4), &time(2), &time(1)]);
+    // 10.5 in each 300 s are 126 in an hour. A class is at most one I/O off, and its I/O have 4,096 to 8,191 bytes. The 12 other classes of
+    // reads have at most one I/O each; the lengths of 13 classes end at 2^23 - 2^10 - 13 bytes together.
+    let first = &windows[&time(4)];
+    let others = (1u64 << 23) - (1 << 10) - 13;
+    assert_eq!(first["ios"], 0);
+    assert_eq!(
+        first["averages"],
+        serde_json::json!({
+            "ios": {"low": 125, "high": 127 + 12 + 13},
+            "bytes": {"low": 125 * 4096, "high": 127 * 8191 + (others - 8191) + others},
+            "reads": {"low": 125, "high": 127 + 12},
+            "writes": {"low": 0, "high": 13},
+        })
+    );
+    assert_eq!(windows[&time(2)]["averages"]["reads"]["low"], 0);
+    // 3 I/O of the hour.
+    assert_eq!(windows[&time(1)]["averages"]["reads"]["low"], 2);
+    let text = history(&folder, &["show", &span]);
+    text.ends(0).says("means over an hour").says("0.03");
+    // No column of these is a range.
+    let csv = history(&folder, &["export", &span]).ends(0).out.clone();
+    assert_eq!(csv.lines().count(), 1, "{csv}");
+    // The whole day: sums of the means are still within one I/O for each class.
+    let report = history_analyze(&folder, &span);
+    report.says("as the source counted").says("129");
+}
+
+fn history_analyze(folder: &Folder, span: &str) -> Ran {
+    let store = folder.path("store").display().to_string();
+    plumb(["analyze", &format!("history:{span}"), "--state-dir", &store])
+}
+
+/// A class that is unknown leaves no upper bound, counts of 10 s are more, and old rows go.
+#[test]
+fn rrds_are_read_as_their_user_says() {
+    let folder = Folder::new("history-rrd-flags");
+    let end = yesterday();
+    let dump = rrd_dump(&folder, "lun.xml", end, &["2"]);
+    let text = std::fs::read_to_string(&dump).expect("the dump");
+    let row = text.find("<row>").expect("a row") + "<row>".len();
+    // The first class is that of reads of 512 bytes.
+    let unknown =
+        text[..row].to_owned() + "<v>NaN</v>" + &text[row + "<v>0.0000000000e+00</v>".len()..];
+    let unknown = folder.file("part.xml", unknown).display().to_string();
+    let args = ["import", &unknown, "--as", "naa.5", "--counted-over", "10s"];
+    history(&folder, &args).ends(0);
+    let windows = windows_of(&history(&folder, &["show", "naa.5", "--json"]).json());
+    let averages = &windows.values().next().expect("a window")["averages"];
+    // 2 in 10 s are 720 in an hour.
+    assert_eq!(
+        averages["reads"],
+        serde_json::json!({"low": 719, "high": null})
+    );
+    assert_eq!(averages["ios"]["high"], Value::Null);
+    assert_eq!(averages["writes"]["high"], 13);
+    history(&folder, &["show", "naa.5"]).says("unknown");
+    let old = rrd_dump(&folder, "old.xml", 1_400_000_400, &["1"]);
+    history(&folder, &["import", &old])
+        .ends(2)
+        .complains("from which on the history keeps windows");
+    let future = rrd_dump(&folder, "future.xml", 4_000_000_000, &["1"]);
+    history(&folder, &["import", &future])
+        .ends(2)
+        .complains("expected a time before now");
+    let wrong = folder.file("wrong.xml", "<rrd>\n<step>5m</step></rrd>");
+    history(&folder, &["import", &wrong.display().to_string()])
+        .ends(5)
+        .complains("wrong.xml, line 2: found `5m`, expected seconds of a step from 1 to 86400");
+    history(&folder, &["import", &dump, "--counted-over", "1.5s"])
+        .ends(2)
+        .complains("expected whole seconds from 1s to 24h");
+}
+
+/// The archives of rrdtool itself, as io-profiler creates them: each hour has the sum of its counts.
+#[test]
+fn archives_of_rrdtool_are_sums() {
+    require!(Tool("rrdtool"));
+    let folder = Folder::new("history-rrdtool");
+    let rrdtool = |args: &[String]| {
+        let ran = Command::new("rrdtool").args(args).limited_output();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "{args:?}: {said}");
+        String::from_utf8(ran.stdout).expect("text")
+    };
+    let words =
+        |words: &[&str]| -> Vec<String> { words.iter().map(|one| (*one).to_owned()).collect() };
+    let file = folder.path("iosizesd1.rrd").display().to_string();
+    let begin = yesterday();
+    // Sources from 8 bytes on. Those below 512 never have a value.
+    let sources = (3..22).flat_map(|power| {
+        ["read", "write"].map(|op| format!("DS:{op}-{}:GAUGE:600:U:U", 1u64 << power))
+    });
+    let archives = ["1:24", "6:48", "12:168", "12:2016", "288:365"];
+    let archives = archives.map(|one| format!("RRA:AVERAGE:0.5:{one}"));
+    let mut create = words(&["create", &file, "--start", &begin.to_string()]);
+    create.extend(sources.chain(archives));
+    rrdtool(&create);
+    let names: Vec<String> = sizes()
+        .flat_map(|size| ["read", "write"].map(|op| format!("{op}-{size}")))
+        .collect();
+    // Four hours of counts over 300 s each.
+    let reads = |at: u64| at * at % 311;
+    for at in 1..=48 {
+        let value = |name: &String| match name.as_str() {
+            "read-8192" => reads(at).to_string(),
+            "write-65536" => (at % 7).to_string(),
+            _ => "0".to_owned(),
+        };
+        let values: Vec<String> = names.iter().map(value).collect();
+        let time = begin + at * 300;
+        let update = format!("{time}:{}", values.join(":"));
+        rrdtool(&words(&[
+            "update",
+            &file,
+            "--template",
+            &names.join(":"),
+            &update,
+        ]));
+    }
+    let dump = folder.file("iosizesd1.xml", rrdtool(&words(&["dump", &file])));
+    let dump = dump.display().to_string();
+    history(&folder, &["import", &dump]).ends(0);
+    let time = |seconds: u64| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(begin + seconds);
+        humantime::format_rfc3339_seconds(at).to_string()
+    };
+    let span = format!("sd1@{}..{}", time(0), time(4 * 3_600));
+    let windows = windows_of(&history(&folder, &["show", &span, "--json"]).json());
+    // The last two hours have rows of 300 s, those before rows of 30 min.
+    assert_eq!(windows.len(), 4, "{windows:?}");
+    for hour in 0..4u64 {
+        let averages = &windows[&time(hour * 3_600)]["averages"];
+        let counted =
+            |of: &dyn Fn(u64) -> u64| -> u64 { (hour * 12 + 1..=hour * 12 + 12).map(of).sum() };
+        for (op, exact) in [
+            ("reads", counted(&reads)),
+            ("writes", counted(&|at| at % 7)),
+        ] {
+            let (low, high) = (number(&averages[op]["low"]), number(&averages[op]["high"]));
+            // The class with I/O is one off in both directions, and 12 have at most one.
+            assert_eq!(
+                (low, high),
+                (exact - 1, exact + 1 + 12),
+                "{op} in hour {hour}"
+            );
+        }
+    }
+}
