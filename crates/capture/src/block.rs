@@ -154,6 +154,15 @@ impl BlockWatch {
         }
     }
 
+    /// The reason for which the types of this kernel do not fit the programs: its trace events serve in their place. A kernel whose types
+    /// fit can still refuse the programs. Reads `/sys/kernel/btf/vmlinux` alone, and needs no right.
+    #[must_use]
+    pub fn lack_of_types(options: &Options) -> Option<CaptureError> {
+        let types = Types::of_kernel();
+        let fit = types.and_then(|types| places(&needed(options), options, &types).map(drop));
+        fit.err()
+    }
+
     fn by_events(options: &Options) -> Result<BlockWatch, CaptureError> {
         let by = By::Events(Box::new(Tracefs::attach(options)?));
         Ok(BlockWatch::new(

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumb_capture::{BlockWatch, Options, OwnReads, Process};
+use plumb_capture::{BlockWatch, CaptureError, Options, OwnReads, Process};
 use plumb_diagnose::Questions;
 use plumb_history::{
     DeviceIncrement, HistoryError, HostFactRow, Notice, Sender, Senders, Span, Writer,
@@ -20,7 +20,7 @@ use plumb_history::{
 use plumb_http::Server;
 use plumb_model::facts::{HostFact, HostFactSource, HostValue};
 use plumb_profile::top::ProcessShare;
-use plumb_quoting::{Command, json};
+use plumb_quoting::{Command, json, visible};
 use sd_notify::NotifyState;
 use serde::Serialize;
 
@@ -82,7 +82,8 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     if args.check_config {
         Config::read(None, true)?;
         config.access.access()?;
-        output::print(&checked(&config))?;
+        let lack = BlockWatch::lack_of_types(&Options::default());
+        output::print(&checked(&config, lack.as_ref()))?;
         return Ok(Exit::Clean);
     }
     // Counting goes before accepting.
@@ -104,7 +105,11 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         own_reads: OwnReads::LeftOut,
         ..Options::default()
     };
-    let mut block = BlockWatch::attach(&options).map_err(refused)?;
+    let mut block = BlockWatch::attach(&options).map_err(|error| match error {
+        CaptureError::NoWay { .. } => Failure::failed(&error)
+            .with_help("`plumb agent --check-config` prints the rights for trace events"),
+        other => refused(other),
+    })?;
     let listener = publish::listener(config.listen);
     let recordings = Recordings::start(&config.recording, &config.state_dir);
     let mut written = vec![config.state_dir.join("history.db")];
@@ -272,9 +277,26 @@ const NETWORK_OF_OTHERS: &str = "
 # RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
 ";
 
-/// The configuration, and the drop-in that the unit needs for it.
-fn checked(config: &AgentConfig) -> String {
+/// The configuration, and the drop-ins that the unit needs for it and for the types of this kernel.
+fn checked(config: &AgentConfig, lack: Option<&CaptureError>) -> String {
     let mut text = config.text();
+    let mut user = "plumb-agent";
+    if let Some(lack) = lack {
+        user = "root";
+        let why = lack.to_string();
+        text += &format!(
+            "
+# Plumb's programs do not fit this kernel ({}), so that the agent reads trace events, and recordings fail.
+# For these events the unit needs a drop-in (systemctl edit plumb-agent):
+#
+# [Service]
+# DynamicUser=no
+# User=root
+# ProtectKernelTunables=no
+",
+            visible(&why)
+        );
+    }
     let target = config.export.as_ref().map(|export| &export.target);
     match &config.receivers.webhook {
         // Each needs more than the address, so that its drop-in serves both.
@@ -293,11 +315,17 @@ fn checked(config: &AgentConfig) -> String {
     let mut folders = Vec::new();
     let mut shared = "";
     if config.state_dir != Path::new(STATE_DIR) {
-        let install = "install -d -m 700 -o plumb-agent";
+        let install = match user {
+            "root" => "install -d -m 700 -o root",
+            _ => "install -d -m 700 -o plumb-agent",
+        };
         folders.push(("state_dir", install, config.state_dir.as_path()));
     }
     if let Some(ExportTarget::Folder(folder)) = target {
-        let install = "install -d -m 755 -o plumb-agent";
+        let install = match user {
+            "root" => "install -d -m 755 -o root",
+            _ => "install -d -m 755 -o plumb-agent",
+        };
         folders.push(("export folder", install, folder.as_path()));
         shared = "# UMask=0022\n";
     }
@@ -319,15 +347,18 @@ fn checked(config: &AgentConfig) -> String {
     }
     let keys: BTreeSet<&str> = seen.into_iter().map(|(_, key)| key).collect();
     let keys: String = keys.iter().map(|key| format!("# {key}=no\n")).collect();
+    let useradd = match user {
+        "root" => "",
+        _ => "#   useradd --system plumb-agent\n",
+    };
     format!(
         "{text}
 # For this {names} the unit needs a user that keeps its number, and a drop-in (systemctl edit plumb-agent):
 #
-#   useradd --system plumb-agent
-{made}#
+{useradd}{made}#
 # [Service]
 # DynamicUser=no
-# User=plumb-agent
+# User={user}
 {shared}{keys}{written}"
     )
 }

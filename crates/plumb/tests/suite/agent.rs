@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -124,6 +125,90 @@ fn exports_have_drop_ins() {
         .says("# PrivateNetwork=no")
         .says("# MemoryMax=512M");
     assert!(!ran.out.contains("ReadWritePaths"), "{}", ran.out);
+}
+
+/// A command in a mount namespace in which the kernel states no types: it takes no programs there.
+fn without_types(folder: &Folder, program: &[&str]) -> Command {
+    let none = folder.file("no-types", "");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c"]);
+    command.arg("mount --bind \"$0\" /sys/kernel/btf/vmlinux && exec \"$@\"");
+    command.arg(none).args(program);
+    command
+}
+
+/// A kernel without types is watched by trace events, for which the unit needs root and no capability.
+#[test]
+fn trace_events_have_a_drop_in() {
+    require!(Bpf, Root, Tracefs, Tool("unshare"), Tool("setpriv"));
+    let folder = Folder::new("agent-trace-events");
+    let program = env!("CARGO_BIN_EXE_plumb");
+    let file = folder.file("agent.toml", "state_dir = \"/srv/plumb\"\n");
+    let file = file.display().to_string();
+    let printed_without = |args: &[&str]| {
+        let ran = without_types(&folder, args).limited_output();
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stdout).expect("text")
+    };
+    let said = printed_without(&[program, "agent", "--check-config", "--config", &file]);
+    for line in [
+        "# User=root",
+        "# DynamicUser=no",
+        "# ProtectKernelTunables=no",
+        "#   install -d -m 700 -o root /srv/plumb",
+    ] {
+        assert!(said.lines().any(|one| one == line), "{line}: {said}");
+    }
+    assert!(
+        !said.contains("User=plumb-agent") && !said.contains("useradd"),
+        "{said}"
+    );
+    // The printed text is a file, and a kernel with types needs none of it.
+    let printed = folder.file("printed.toml", &said).display().to_string();
+    let again = printed_without(&[program, "agent", "--check-config", "--config", &printed]);
+    assert_eq!(again, said);
+    let here = check(Path::new(&file)).ends(0).out.clone();
+    assert!(!here.contains("trace events"), "{here}");
+
+    // Root without a capability counts; another user with those of the unit does not, and learns of the drop-in.
+    let store = folder.path("store").display().to_string();
+    let agent = [program, "agent", "--duration", "1s", "--state-dir", &store];
+    let rootless = [
+        "setpriv",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+        "--no-new-privs",
+    ];
+    let ran = without_types(&folder, &[&rootless[..], &agent].concat()).limited_output();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.success(), "{said}");
+    assert!(said.contains("counting the I/O of all disks"), "{said}");
+    let user = [
+        "setpriv",
+        "--reuid=65534",
+        "--clear-groups",
+        "--inh-caps=-all,+bpf,+perfmon",
+        "--ambient-caps=-all,+bpf,+perfmon",
+    ];
+    for path in [folder.path(""), folder.path("store")] {
+        std::os::unix::fs::chown(&path, Some(65_534), None).expect("root may");
+    }
+    let copy = folder.path("plumb");
+    copy_program(&copy);
+    let copy = copy.display().to_string();
+    let other = folder.path("other").display().to_string();
+    let agent = [
+        copy.as_str(),
+        "agent",
+        "--duration",
+        "1s",
+        "--state-dir",
+        &other,
+    ];
+    let ran = without_types(&folder, &[&user[..], &agent].concat()).limited_output();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(5), "{said}");
+    assert!(said.contains("plumb agent --check-config"), "{said}");
 }
 
 /// A configuration with a store in a folder, readings each second, and these keys; FOLDER in them is the folder.
@@ -522,7 +607,8 @@ fn webhook(last: &'static str) -> (String, std::thread::JoinHandle<String>) {
     let work = move || {
         let mut taken = String::new();
         while !taken.contains(last) {
-            let (stream, _) = listener.accept().expect("a client");
+            let what = format!("a notification with {last}");
+            let stream = wait::client(&what, LIMIT, &listener);
             let mut reader = BufReader::new(stream);
             let mut len = 0;
             loop {
