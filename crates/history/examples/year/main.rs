@@ -1,6 +1,7 @@
 //! A year of a host with 200 devices, for `bench/run.py`: `year make FOLDER [HOURS [DAYS [SEED]]]`, then `year glance FOLDER` and
 //! `year histograms FOLDER DEVICE`, which answer the questions that the benchmark times. `year weigh FOLDER [SEED]` prints the bytes of such
-//! a year without making it, and leaves the day of the mixes, which takes most of the time, for a later `make`.
+//! a year without making it, and leaves the day of the mixes, which takes most of the time, for a later `make`. `year day FOLDER` makes a day of a host with 20 devices, for
+//! `bench/scaling.py`.
 //!
 //! 20 devices are busy, 60 light and 120 idle. The last HOURS (48) are made from events, in increments of 5 minutes, as an agent
 //! writes them. An agent would need hours of the processor for the rest, so the windows before are copies of those of 150 mixes,
@@ -28,6 +29,8 @@ const STEP: i64 = HOUR / 12;
 /// 2027-01-01, the end of the year.
 const END: i64 = 20_819 * DAY;
 const DEVICES: [u64; 3] = [20, 60, 120];
+/// Of the host with a day.
+const DEVICES_OF_DAY: [u64; 3] = [2, 6, 12];
 const DAYS_OF_HOURS: i64 = 35;
 const DAYS_OF_STEPS: i64 = 2;
 const DAYS: i64 = 365;
@@ -53,10 +56,11 @@ fn main() -> Result<(), Failure> {
         ),
         ["weigh", folder] => weigh(Path::new(folder), 1),
         ["weigh", folder, seed] => weigh(Path::new(folder), seed.parse()?),
+        ["day", folder] => day(Path::new(folder)),
         ["glance", folder] => glance(Path::new(folder)),
         ["histograms", folder, device] => histograms(Path::new(folder), device),
         _ => Err(
-            "usage: year make FOLDER [HOURS [DAYS [SEED]]] | weigh FOLDER [SEED] | glance FOLDER | histograms FOLDER DEVICE"
+            "usage: year make FOLDER [HOURS [DAYS [SEED]]] | weigh FOLDER [SEED] | day FOLDER | glance FOLDER | histograms FOLDER DEVICE"
                 .into(),
         ),
     }
@@ -68,9 +72,8 @@ fn mixes() -> Vec<Mix> {
     Class::ALL.into_iter().flat_map(of_class).collect()
 }
 
-/// The mix of a device on a day.
-fn mix_of(device: u64, day: i64) -> usize {
-    let [busy, light, _] = DEVICES;
+/// The mix of a device on a day, if the host has these devices of each class.
+fn mix_of([busy, light, _]: [u64; 3], device: u64, day: i64) -> usize {
     let (class, number) = match device {
         at if at < busy => (0, at),
         at if at < busy + light => (1, at - busy),
@@ -231,7 +234,7 @@ fn make(folder: &Path, hours_of_events: i64, days: i64, seed: u64) -> Result<(),
     drop(of_mixes);
     std::fs::remove_dir_all(&folder_of_mixes)?;
     said("the time without events is written");
-    add_events(&mut year, &mixes, hours_of_events, seed)?;
+    add_events(&mut year, DEVICES, hours_of_events, seed)?;
     said("the events are written");
     let evicted = year.evicted;
     drop(year);
@@ -260,6 +263,15 @@ fn make_mixes(folder: &Path, mixes: &[Mix], seed: u64) -> Result<PathBuf, Failur
     Ok(whole)
 }
 
+/// Makes a day of a host with 20 devices from events.
+fn day(folder: &Path) -> Result<(), Failure> {
+    let mut year = Year::open(folder)?;
+    add_events(&mut year, DEVICES_OF_DAY, 24, 1)?;
+    let evicted = year.evicted;
+    drop(year);
+    print_sizes(folder, evicted)
+}
+
 /// Writes the windows up to a time as those of the mixes, in the order in which an agent closes them.
 fn copy_mixes(year: &mut Year, of_mixes: &Reader, days: i64, until_ns: i64) -> Result<(), Failure> {
     let series = of_mixes.names()?;
@@ -276,7 +288,7 @@ fn copy_mixes(year: &mut Year, of_mixes: &Reader, days: i64, until_ns: i64) -> R
         let original = Window::at(window.tier, original_ns);
         let day = window.span().from_ns / DAY;
         for device in &devices {
-            let mix = numbers[mix_of(u64::from(device.number), day)];
+            let mix = numbers[mix_of(DEVICES, u64::from(device.number), day)];
             year.writer
                 .copy_window(of_mixes, (mix, original), device, window)?;
         }
@@ -308,9 +320,10 @@ fn copy_mixes(year: &mut Year, of_mixes: &Reader, days: i64, until_ns: i64) -> R
 }
 
 /// The last hours, from events, in increments of 5 minutes.
-fn add_events(year: &mut Year, mixes: &[Mix], hours: i64, seed: u64) -> Result<(), Failure> {
+fn add_events(year: &mut Year, of_class: [u64; 3], hours: i64, seed: u64) -> Result<(), Failure> {
     let begin = END - hours * HOUR;
-    let devices: u64 = DEVICES.iter().sum();
+    let devices: u64 = of_class.iter().sum();
+    let mixes = &mixes();
     let threads = threads() as u64;
     std::thread::scope(|scope| {
         let mut made = Vec::new();
@@ -319,7 +332,7 @@ fn add_events(year: &mut Year, mixes: &[Mix], hours: i64, seed: u64) -> Result<(
             made.push(receive);
             scope.spawn(move || {
                 let mine = (thread..devices).step_by(threads as usize);
-                let mix = |at| &mixes[mix_of(at, begin / DAY)];
+                let mix = |at| &mixes[mix_of(of_class, at, begin / DAY)];
                 let mut mine: Vec<(u64, Device)> = mine
                     .map(|at| (at, Device::new(mix(at), seed + 7 + at, begin)))
                     .collect();

@@ -63,6 +63,7 @@ mod record;
 mod record_layers;
 mod replay;
 mod sandbox;
+mod scaling;
 mod schema;
 mod screens;
 mod serve;
