@@ -9,6 +9,7 @@ alone: its start and the loading of Python do not count against it.
 
 import argparse
 import collections
+import itertools
 import json
 import math
 import mmap
@@ -172,29 +173,35 @@ def bench_parquet(runs, events):
     files = sorted(base.glob("*.parquet"))
     size = sum(file.stat().st_size for file in files)
     warm(files)
-    packages = str(ROOT / "target" / "bench-python-packages")
-    script = DUCKDB.format(packages=packages, threads=2, query=QUERY.format(files=base / "*.parquet"))
-    ours, theirs, rows, version = [], [], 0, "?"
-    for _ in range(runs):
-        ours.append(check(Run(plumb(files), {0, 1}), "plumb"))
-        run = check(Run([sys.executable, "-c", script], {0, 1}), "DuckDB")
-        seconds, rows, counted, version = run.output.split(maxsplit=3)
-        run.wall = float(seconds)
-        if int(counted) != events:
-            sys.exit(f"DuckDB counted {int(counted)} of {events} events")
-        theirs.append(run)
     counted = json.loads(Run(plumb(files, "--json"), {0, 1}).output)
     seen = sum(entry["events"] for entry in counted["inputs"])
     if seen != events:
         sys.exit(f"plumb counted {seen} of {events} events")
-    ratios = [b.wall / a.wall for a, b in zip(ours, theirs)]
-    rate = lambda some: spread([events / 1e6 / run.wall for run in some], 1)
-    table(f"Parquet, {events / 1e6:.0f} million events in {len(files)} files, {size / events:.2f} bytes an event",
-          ["command", "processors", "million events/s, median (spread)", "peak MiB"], [
-              ["plumb analyze, full profile", "2", rate(ours), f"{max(run.mib for run in ours):.0f}"],
-              [f"DuckDB {version.decode().strip()}, residue GROUP BY alone ({int(rows):,} rows)", "2", rate(theirs),
-               f"{max(run.mib for run in theirs):.0f}"]])
+    rows, ratios = beside_duckdb("plumb analyze, full profile", plumb(files), base / "*.parquet", events, runs)
+    table(f"Parquet, {events / 1e6:.0f} million events in {len(files)} files, {size / events:.2f} bytes an event", BESIDE_DUCKDB, rows)
     print(f"\nplumb is {spread(ratios)} times as fast.")
+
+
+BESIDE_DUCKDB = ["command", "processors", "million events/s, median (spread)", "CPU s", "peak MiB"]
+
+
+def beside_duckdb(title, command, files, events, runs):
+    """Runs of a command of plumb, and of DuckDB's GROUP BY, in turn on two processors: rows of a table, and DuckDB's times by those of plumb."""
+    packages = str(ROOT / "target" / "bench-python-packages")
+    script = DUCKDB.format(packages=packages, threads=2, query=QUERY.format(files=files))
+    ours, theirs, groups, version = [], [], 0, b"?"
+    for _ in range(runs):
+        ours.append(check(Run(command, {0, 1}), "plumb"))
+        run = check(Run([sys.executable, "-c", script], {0, 1}), "DuckDB")
+        seconds, groups, counted, version = run.output.split(maxsplit=3)
+        run.wall = float(seconds)
+        if int(counted) != events:
+            sys.exit(f"DuckDB counted {int(counted)} of {events} events")
+        theirs.append(run)
+    named = [(title, ours), (f"DuckDB {version.decode().strip()}, residue GROUP BY alone ({int(groups):,} rows)", theirs)]
+    rows = [[name, "2", spread([events / 1e6 / run.wall for run in some], 1), spread([run.cpu for run in some]),
+             f"{max(run.mib for run in some):.0f}"] for name, some in named]
+    return rows, [b.wall / a.wall for a, b in zip(ours, theirs)]
 
 
 def bench_csv(runs, events):
@@ -1194,6 +1201,44 @@ def bench_fleet(runs, hosts, devices):
     table("plumb fleet report", ["input", "s, median (spread)", "CPU s", "peak MiB"], rows)
 
 
+# Memory of a pass over 10,000 files, MiB.
+FLEET_MIB = 150
+
+
+def bench_fleet_parquet(runs, events):
+    """The profile of Parquet traces beside DuckDB's GROUP BY: few large files, and 10,000 small ones."""
+    large, small = DATA / "fleet-large", DATA / "fleet-small"
+    if not large.exists():
+        large.mkdir(parents=True)
+        subprocess.run([SYNTHETIC, str(large), str(events)], check=True, stderr=subprocess.DEVNULL)
+    if not small.exists():
+        originals = DATA / "fleet-originals"
+        originals.mkdir(parents=True, exist_ok=True)
+        subprocess.run([SYNTHETIC, str(originals), str(events // 10_000 * 16)], check=True, stderr=subprocess.DEVNULL)
+        for at, original in zip(range(10_000), itertools.cycle(sorted(originals.glob("*.parquet")))):
+            place = small / f"host=h{at % 1000:03}"
+            place.mkdir(parents=True, exist_ok=True)
+            os.link(original, place / f"{at}.parquet")
+    result, rows, misses = DATA / "parquet.fleet", [], []
+    for folder, count in ((large, events), (small, events // 10_000 * 10_000)):
+        files = list(folder.rglob("*.parquet"))
+        warm(files)
+        title = f"plumb fleet profile, {len(files):,} files"
+        some, ratios = beside_duckdb(title, [str(PLUMB), "fleet", "profile", str(folder), "-o", str(result)], folder / "**/*.parquet", count, runs)
+        report = json.loads(Run([str(PLUMB), "fleet", "report", str(result), "--json"], {0, 1}).output)
+        if report["result"]["ios"] != count:
+            sys.exit(f"plumb counted {report['result']['ios']} of {count} events")
+        for row, ratio in zip(some, (spread(ratios), "")):
+            rows.append([*row, ratio])
+        if statistics.median(ratios) < 1:
+            misses.append(f"{title}: {statistics.median(ratios):.2f} times as fast as DuckDB, limit 1")
+        if int(some[0][4]) > FLEET_MIB:
+            misses.append(f"{title}: {some[0][4]} MiB, limit {FLEET_MIB} MiB")
+    table(f"plumb fleet profile, Parquet, {events / 1e6:.0f} million events", [*BESIDE_DUCKDB, "times as fast"], rows)
+    for miss in misses:
+        print(f"\nmissed: {miss}")
+
+
 def fleet_cells(some):
     return [spread([run.wall for run in some]), spread([run.cpu for run in some]), f"{max(run.mib for run in some):.0f}"]
 
@@ -1227,7 +1272,7 @@ def main():
     parser.add_argument("--history-days", type=int, default=YEAR_DAYS, help="days of it; the limits are those of a year")
     parser.add_argument("--hosts", type=int, default=10_000, help="of the fleet, with 20 devices each")
     parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, agent, history, fleet, "
-                        "watch or one of watch-cost, watch-throughput, watch-peers, watch-app, agent-cost, agent-clients, load-costs, "
+                        "watch or one of fleet-report, fleet-parquet, watch-cost, watch-throughput, watch-peers, watch-app, agent-cost, agent-clients, load-costs, "
                         "load-rates; all without")
     arguments = parser.parse_args()
     wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "agent", "record", "load", "probe", "move",
@@ -1255,8 +1300,10 @@ def main():
         bench_probe(arguments.runs)
     if "move" in wanted:
         bench_move(arguments.move_rounds, arguments.move_mib)
-    if "fleet" in wanted:
+    if {"fleet", "fleet-report"} & set(wanted):
         bench_fleet(arguments.runs, arguments.hosts, 20)
+    if {"fleet", "fleet-parquet"} & set(wanted):
+        bench_fleet_parquet(arguments.runs, arguments.events)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     if "text" in wanted:
