@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use plumb_testkit::fake_sysfs::FakeDisk;
 use plumb_testkit::fleet::{self, PlantedFleet};
-use plumb_testkit::{require, wait};
+use plumb_testkit::{Rng, require, wait};
 use serde_json::Value;
 
 use crate::common::collection::{FORM, Lab, NO_ANSWERS, NO_DEVICES, pack};
@@ -43,10 +43,11 @@ pub fn read(path: &Path) -> Vec<u8> {
     fs::read(path).expect("a file")
 }
 
-/// One pass over a folder, and 1, 7 and 64 shards of it that are merged in several orders: the files are equal.
-fn compare_shards(source: &Path, shards: &[u32], flags: &str, statuses: &[i32]) {
+/// One pass over a folder, and shards of it that are merged in several orders: the files are equal. Returns the folder with
+/// the result of one pass, `whole.fleet`.
+pub fn compare_shards(source: &Path, shards: &[u32], flags: &str, statuses: &[i32]) -> Folder {
     let folder = Folder::new("fleet-shards");
-    let whole = folder.path("whole");
+    let whole = folder.path("whole.fleet");
     let done = profile(source, &whole, flags);
     assert!(statuses.contains(&done.code), "{}{}", done.out, done.err);
     let whole = read(&whole);
@@ -59,17 +60,29 @@ fn compare_shards(source: &Path, shards: &[u32], flags: &str, statuses: &[i32]) 
             files.push(file);
         }
         let merged = folder.path("merged");
-        for _ in 0..2 {
+        let mut random = Rng::new(of.into());
+        for order in ["ascending", "descending", "random"] {
+            match order {
+                "ascending" => {}
+                "descending" => files.reverse(),
+                _ => shuffle(&mut files, &mut random),
+            }
             let done = merge(&files, &merged);
             assert!(statuses.contains(&done.code), "{}{}", done.out, done.err);
-            assert!(read(&merged) == whole, "{of} shards");
-            files.reverse();
+            assert!(read(&merged) == whole, "{of} shards, {order}");
         }
         // A shard that ran twice, and the result itself.
         files.extend([files[0].clone(), merged.clone()]);
         let again = folder.path("again");
         assert!(statuses.contains(&merge(&files, &again).code));
         assert!(read(&again) == whole, "{of} shards, one of them twice");
+    }
+    folder
+}
+
+fn shuffle(files: &mut [PathBuf], random: &mut Rng) {
+    for at in (1..files.len()).rev() {
+        files.swap(at, random.below(at as u64 + 1) as usize);
     }
 }
 
