@@ -450,7 +450,7 @@ fn source(name: &[u8]) -> Result<RrdSource, Wrong> {
 
 impl RrdArchive {
     /// Begin of the first row, seconds since 1970.
-    fn from_s(&self, sources: usize) -> i64 {
+    fn begin_s(&self, sources: usize) -> i64 {
         self.end_s - self.row_s * (self.means.len() / sources) as i64
     }
 }
@@ -473,7 +473,7 @@ impl RrdDump {
         let mut owed = vec![0.0; self.sources.len()];
         let mut counts = Vec::new();
         for (archive, from_s, to_s) in self.parts() {
-            let first_s = archive.from_s(self.sources.len());
+            let first_s = archive.begin_s(self.sources.len());
             let rows = archive.means.chunks_exact(self.sources.len());
             for (means, begin_s) in rows.zip((first_s..).step_by(archive.row_s as usize)) {
                 let end_s = begin_s + archive.row_s;
@@ -498,7 +498,7 @@ impl RrdDump {
     fn parts(&self) -> Vec<(&RrdArchive, i64, i64)> {
         let mut parts: Vec<(&RrdArchive, i64, i64)> = Vec::new();
         for archive in &self.archives {
-            let begin_s = archive.from_s(self.sources.len());
+            let begin_s = archive.begin_s(self.sources.len());
             let mut end_s = archive.end_s;
             if let Some((_, from_s, to_s)) = parts.last_mut() {
                 // A row here that begins before the finer rows has some of their I/O: these go, if rows are left behind it.
