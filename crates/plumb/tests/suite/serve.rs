@@ -267,7 +267,14 @@ fn answers_equal_those_of_history() {
         (&table["rows_total"], &table["untabled_ios"]),
         (&json!(2), &json!(0))
     );
+    // The open window of the day has the latencies of each row; a closed hour has those of each length.
+    assert_eq!(table["are_latencies_shared"], json!(false));
+    let hour = "device=sda&from=2026-11-01T00:00Z&to=2026-11-01T01:00Z";
+    let tables = serving.get(&format!("/api/v1/tables?{hour}"));
+    let table = &tables["result"]["is"][0];
     assert_eq!(table["are_latencies_shared"], json!(true));
+    let sums = [0, 1].map(|row| table["rows"][row]["device_ns_sum"].as_u64());
+    assert_eq!(sums, [Some(12 * 71 * 100_000), Some(12 * 13 * 3_000_000)]);
 
     // A time without I/O has an answer, and it is empty.
     let empty = "device=sda&from=2027-01-01&to=2027-01-02";
