@@ -12,8 +12,6 @@ use crate::glance::Glance;
 use crate::senders::Senders;
 use crate::settings::TierSettings;
 
-const LEVEL: i32 = 3;
-
 /// Most bytes of the tables of one record, unpacked.
 const TABLES_BYTES_MAX: u64 = 64 << 20;
 
@@ -187,15 +185,7 @@ pub(crate) fn decode_senders(bytes: &[u8]) -> Result<Senders, String> {
 }
 
 pub(crate) fn pack(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let pack = || -> std::io::Result<Vec<u8>> {
-        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
-        encoder.include_checksum(true)?;
-        // Otherwise zstd takes and clears 3.6 MB for the window of a long input.
-        encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
-        std::io::Write::write_all(&mut encoder, bytes)?;
-        encoder.finish()
-    };
-    pack().map_err(|error| error.to_string())
+    codec::pack(Vec::new(), bytes).map_err(|error| error.to_string())
 }
 
 pub(crate) fn unpack(frame: &[u8], bytes_max: u64) -> Result<Vec<u8>, String> {

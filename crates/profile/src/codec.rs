@@ -139,15 +139,20 @@ pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.extend_from_slice(&0u16.to_le_bytes());
-    let pack = || -> std::io::Result<Vec<u8>> {
-        let mut encoder = zstd::stream::write::Encoder::new(bytes, LEVEL)?;
-        encoder.include_checksum(true)?;
-        // Otherwise zstd takes and clears 3.6 MB for the window of a long input.
-        encoder.set_pledged_src_size(Some(body.len() as u64))?;
-        std::io::Write::write_all(&mut encoder, &body)?;
-        encoder.finish()
-    };
-    pack().map_err(|source| CodecError::Unpack { source })
+    pack(bytes, &body).map_err(|source| CodecError::Unpack { source })
+}
+
+/// Appends a frame of zstd with a check to bytes.
+///
+/// # Errors
+/// If memory is short.
+pub fn pack(bytes: Vec<u8>, body: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = zstd::stream::write::Encoder::new(bytes, LEVEL)?;
+    encoder.include_checksum(true)?;
+    // Otherwise zstd takes and clears 3.6 MB for the window of a long input.
+    encoder.set_pledged_src_size(Some(body.len() as u64))?;
+    std::io::Write::write_all(&mut encoder, body)?;
+    encoder.finish()
 }
 
 /// Decodes profiles; the bytes may come from anywhere.
