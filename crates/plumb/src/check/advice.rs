@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use plumb_diagnose::Diagnosis;
-use plumb_diagnose::layout::Known;
+use plumb_diagnose::layout::{self, Known};
 use plumb_model::{Advice, Confidence, Facts, Finding, Severity};
 use plumb_plan::Wishes;
 use plumb_plan::recommend::{Circumstances, recommend};
@@ -30,6 +30,18 @@ pub struct Judged<'a> {
     pub known: &'a Known,
     /// The profiles.
     pub profiles: Option<&'a ProfileSet>,
+}
+
+/// Judges the layers of a stack without I/O, and adds to each finding its remedies and commands, or the reason for none.
+pub fn diagnose(beneath: &Beneath, stack: &Stack, known: &Known) -> Diagnosis {
+    let mut diagnosis = layout::diagnose(stack, known, None);
+    let judged = Judged {
+        stack,
+        known,
+        profiles: None,
+    };
+    with_commands(beneath, false, judged, &mut diagnosis);
+    diagnosis
 }
 
 /// Adds to each finding its remedies and commands, or the reason for none.

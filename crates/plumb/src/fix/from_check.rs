@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use plumb_diagnose::Diagnosis;
-use plumb_diagnose::layout::{self, Known};
+use plumb_diagnose::layout::Known;
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, group_digits};
 use plumb_model::io_size::IoSizeBasis;
 use plumb_model::{Action, DeviceRef, Facts, Finding, Fix, PartitionRef, Remedy, RuleId, Target};
@@ -16,7 +16,7 @@ use plumb_stack::{Kind, NodeId, Placing, Source, Stack, catalogue, devices};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::check::advice::{self, Judged};
+use crate::check::advice;
 use crate::check::sources::{self, GatheredHost};
 use crate::cli::Beneath;
 use crate::failure::Failure;
@@ -158,13 +158,7 @@ impl JudgedHost {
             page: beneath.page,
             ..Known::default()
         };
-        let mut diagnosis = layout::diagnose(&stack, &known, None);
-        let judged = Judged {
-            stack: &stack,
-            known: &known,
-            profiles: None,
-        };
-        advice::with_commands(&beneath, false, judged, &mut diagnosis);
+        let diagnosis = advice::diagnose(&beneath, &stack, &known);
         Ok(JudgedHost { stack, diagnosis })
     }
 

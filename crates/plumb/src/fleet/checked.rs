@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::accept::Accepted;
-use plumb_diagnose::layout::{self, Known};
+use plumb_diagnose::layout::Known;
 use plumb_diagnose::{ABOUT_STARTS, Diagnosis};
 use plumb_fleet::{ClassMeans, HostAttributes, Source};
 use plumb_geometry::Grid;
@@ -23,7 +23,7 @@ use plumb_trace::Layer;
 use super::collected;
 use super::judge::DeviceVerdict;
 use super::pass::{InputMeter, named};
-use crate::check::advice::{self, Judged};
+use crate::check::advice;
 use crate::check::sources::{CollectedHost, GatheredHost};
 use crate::cli::Beneath;
 use crate::failure::Failure;
@@ -133,18 +133,10 @@ fn look(path: &Path, grids: &[Grid]) -> Result<JudgedLayers, Failure> {
     let mut builder = std::mem::take(&mut host.gathered.builder);
     beneath.give(&beneath.catalogue()?, &mut builder)?;
     let stack = builder.finish();
-    let known = Known::default();
-    let mut diagnosis = layout::diagnose(&stack, &known, None);
-    let judged = Judged {
-        stack: &stack,
-        known: &known,
-        profiles: None,
-    };
-    advice::with_commands(&beneath, false, judged, &mut diagnosis);
     Ok(JudgedLayers {
         host,
+        diagnosis: advice::diagnose(&beneath, &stack, &Known::default()),
         stack,
-        diagnosis,
     })
 }
 
