@@ -37,17 +37,11 @@ pub const RULE: CourseRule = CourseRule {
 
 fn judge(course: &Course) -> Outcome {
     // I/O of another kind have another limit: the windows of the commonest kind alone are compared.
-    let Some(commonest) = commonest(&course.windows) else {
-        return Outcome::Unknown(plumb_model::Reason::TooFew {
-            what: Counting::TimedWindows,
-            seen: 0,
-            needed: 2 * ValuedWindows::new(course, |_| None).side_min() as u64,
-        });
-    };
+    let commonest = commonest(&course.windows);
     let rate = |window: &CourseWindow| window.placed() as f64 / course.window_seconds.max(1) as f64;
     let series = ValuedWindows::new(course, |window| {
         window.median_ns.filter(|ns| *ns > 0)?;
-        (kind(window) == Some(commonest)).then(|| (rate(window).ln(), 0))
+        (kind(window)? == commonest?).then(|| (rate(window).ln(), 0))
     });
     if let Some(why) = series.is_short(Counting::TimedWindows) {
         return Outcome::Unknown(why);

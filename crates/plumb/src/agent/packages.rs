@@ -46,7 +46,7 @@ impl PackageFile {
     ) -> Result<Option<BTreeMap<HostFact, HostValue>>, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         let metadata = match std::fs::metadata(path) {
-            Ok(metadata) => Some(metadata),
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => match self.seen.is_new(None) {
                 true => return Err(failed(error)),
@@ -54,7 +54,7 @@ impl PackageFile {
             },
         };
         let is_first = self.seen.is_unseen();
-        if self.seen.is_new(metadata.as_ref()) {
+        if self.seen.is_new(Some(&metadata)) {
             self.changed = Some(Instant::now());
         }
         let is_still = |since: Instant| is_first || since.elapsed() >= still_for;
