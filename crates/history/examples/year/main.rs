@@ -1,7 +1,7 @@
 //! A year of a host with 200 devices, for `bench/run.py`: `year make FOLDER [HOURS [DAYS [SEED]]]`, then `year glance FOLDER` and
 //! `year histograms FOLDER DEVICE`, which answer the questions that the benchmark times. `year weigh FOLDER [SEED]` prints the bytes of such
-//! a year without making it, and leaves the day of the mixes, which takes most of the time, for a later `make`. `year day FOLDER` makes a day of a host with 20 devices, for
-//! `bench/scaling.py`.
+//! a year without making it, and leaves the day of the mixes, which takes most of the time, for a later `make`. `year day FOLDER` makes a
+//! day of a host with 20 devices, for `bench/scaling.py`.
 //!
 //! 20 devices are busy, 60 light and 120 idle. The last HOURS (48) are made from events, in increments of 5 minutes, as an agent
 //! writes them. An agent would need hours of the processor for the rest, so the windows before are copies of those of 150 mixes,

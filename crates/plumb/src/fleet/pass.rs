@@ -124,8 +124,8 @@ pub fn newest_ns(profiles: &ProfileSet) -> Option<i64> {
     dated.filter_map(|profile| profile.last_ns).max()
 }
 
-/// Profiles the inputs, which are in the order of their hosts, and passes each host on. Inputs before `since_ns` are a host of their own,
-/// which comes first.
+/// Profiles the inputs in the order of their hosts, and passes each host on. Inputs before `since_ns` are a host of their own, passed on before
+/// the other.
 ///
 /// # Errors
 /// When an input cannot be read, unless those are skipped, and when `take` fails.

@@ -77,7 +77,7 @@ fn doubts_of_a_source_are_reported() {
     );
     assert!(
         nows.is_not_asked("indirection-unit"),
-        "what is not believed is not used"
+        "a doubted hint is not used"
     );
 }
 

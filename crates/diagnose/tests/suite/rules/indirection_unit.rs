@@ -38,7 +38,7 @@ fn indirection_unit() {
     assert_eq!(*unsaid.unknown(rule), reason);
     assert!(
         on_flash(4096, Source::User, Some(512), None).is_not_asked(rule),
-        "what everybody writes"
+        "the usual size of writes"
     );
     let pool = on_flash(16 << 10, Source::User, None, Some(12));
     assert_eq!(number(pool.finding(rule), "written_bytes"), 4096.0, "2^12");

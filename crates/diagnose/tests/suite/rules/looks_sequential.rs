@@ -19,11 +19,7 @@ fn looks_sequential() {
         (Bounds::exact(100), 1000)
     );
     assert_eq!(facts.of_that_size, 100);
-    assert_eq!(
-        finding.severity,
-        Severity::Note,
-        "a tenth is nothing to mend"
-    );
+    assert_eq!(finding.severity, Severity::Note, "a tenth needs no repair");
     assert!(
         bench.judge_ios(reads(1000, 8, 0, 120)).is_silent(rule),
         "60 KiB is not yet large"

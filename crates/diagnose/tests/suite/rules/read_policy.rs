@@ -33,7 +33,7 @@ fn read_policy() {
     assert!(judge(Some("round-robin"), same).is_silent(rule));
     assert!(
         judge(Some("first"), ["SUN36G", "remote"]).is_silent(rule),
-        "what that policy is for"
+        "the purpose of that policy"
     );
     assert_eq!(*judge(None, same).unknown(rule), Reason::ReadPolicy);
 }

@@ -44,7 +44,7 @@ const PROGRAMS: u64 = 1 << 38 | 1 << 39;
 /// The limit of the memory of the agent, as docs/history.md states it.
 const MEMORY_MAX: u64 = 160 << 20;
 
-/// What an action does in a unit.
+/// The result of an action in a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
