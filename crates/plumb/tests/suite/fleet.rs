@@ -15,6 +15,7 @@ use crate::common::collection::{FORM, Lab, NO_ANSWERS, NO_DEVICES, pack};
 use crate::common::schema::Schema;
 use crate::common::terminal::Terminal;
 use crate::common::{Folder, Ran, command, msr, pages, plumb, real};
+use crate::fleet_shards;
 
 /// `plumb fleet profile`, with flags parted by spaces.
 pub fn profile(source: &Path, output: &Path, flags: &str) -> Ran {
@@ -158,41 +159,74 @@ fn saved_profiles_and_compressed_traces_are_inputs() {
 
 #[test]
 fn a_truncated_file_among_ten_thousand_is_named() {
-    let folder = Folder::new("fleet-many");
-    let root = folder.path("in");
     let text = msr(pages(4, 512, 8192));
-    for at in 0..10_000 {
-        let place = root.join(format!("{}", at / 100));
-        if at % 100 == 0 {
-            fs::create_dir_all(&place).expect("room");
-        }
-        fs::write(place.join(format!("{at}.csv")), &text).expect("room");
-    }
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(text.as_bytes()).expect("room");
     let packed = packed.finish().expect("room");
-    fs::write(root.join("42/4242.csv"), &packed[..packed.len() / 2]).expect("room");
+    let folder = ten_thousand("csv", text.as_bytes(), &packed[..packed.len() / 2]);
+    check_one_of_ten_thousand(&folder, "csv", 4);
+}
+
+#[test]
+fn a_truncated_parquet_file_among_ten_thousand_is_named() {
+    let original = Folder::new("fleet-original");
+    let path = original.path("one.parquet");
+    let workload = Mixed {
+        events: 32,
+        devices: 1,
+        ..Mixed::default()
+    };
+    let ios = fleet_shards::parquet(&path, 0, &workload);
+    let whole = read(&path);
+    let folder = ten_thousand("parquet", &whole, &whole[..whole.len() / 2]);
+    check_one_of_ten_thousand(&folder, "parquet", ios);
+}
+
+/// A folder with 10,000 recordings of 100 hosts in `in`; that of number 4,242 is broken.
+fn ten_thousand(extension: &str, whole: &[u8], broken: &[u8]) -> Folder {
+    let folder = Folder::new("fleet-many");
+    for at in 0..10_000 {
+        let place = folder.path(&format!("in/{}", at / 100));
+        if at % 100 == 0 {
+            fs::create_dir_all(&place).expect("room");
+        }
+        let bytes = if at == 4242 { broken } else { whole };
+        fs::write(place.join(format!("{at}.{extension}")), bytes).expect("room");
+    }
+    folder
+}
+
+/// The broken recording is named with status 5 and no result, and `--skip-bad` counts the others, each with this many I/O.
+fn check_one_of_ten_thousand(folder: &Folder, extension: &str, ios: u64) {
+    let root = folder.path("in");
     let output = folder.path("out");
-    profile(&root, &output, "").ends(5).complains("42/4242.csv");
+    let name = format!("42/4242.{extension}");
+    profile(&root, &output, "").ends(5).complains(&name);
+    report(&root, "--json").ends(5).complains(&name);
     assert!(!output.exists());
     assert_eq!(fs::read_dir(folder.path("")).expect("it").count(), 1);
-    profile(&root, &output, "--skip-bad")
-        .ends(3)
-        .complains("skipped: ")
-        .complains("42/4242.csv")
-        .complains("1 input could not be read");
-    let document = report(&output, "--json").ends(3).json();
-    let result = &document["result"];
-    assert_eq!(
-        [
-            &result["inputs"],
-            &result["unread"],
-            &result["hosts"],
-            &result["ios"]
-        ]
-        .map(Value::as_u64),
-        [9_999, 1, 100, 39_996].map(Some)
-    );
+    let complains = |ran: Ran| {
+        ran.ends(3)
+            .complains("skipped: ")
+            .complains(&name)
+            .complains("1 input could not be read")
+    };
+    complains(profile(&root, &output, "--skip-bad"));
+    let saved = report(&output, "--json").ends(3).json();
+    let direct = complains(report(&root, "--json --skip-bad")).json();
+    for document in [saved, direct] {
+        let result = &document["result"];
+        assert_eq!(
+            [
+                &result["inputs"],
+                &result["unread"],
+                &result["hosts"],
+                &result["ios"]
+            ]
+            .map(Value::as_u64),
+            [9_999, 1, 100, 9_999 * ios].map(Some)
+        );
+    }
 }
 
 #[test]

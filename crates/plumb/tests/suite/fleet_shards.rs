@@ -57,7 +57,8 @@ fn raw(path: &Path, writer: &plumb_testkit::write::Writer, workload: &Mixed) -> 
         .events
 }
 
-fn parquet(path: &Path, file: u64, workload: &Mixed) -> u64 {
+/// Returns the number of I/O.
+pub fn parquet(path: &Path, file: u64, workload: &Mixed) -> u64 {
     let info = SourceInfo {
         clock: Clock::Unix,
         ..SourceInfo::default()
