@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_profile::ProfileSet;
+use plumb_profile::{ProfileSet, codec};
 use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
-use twox_hash::XxHash64;
 
 /// Length and digest: with its name they identify an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -87,7 +86,7 @@ impl HostIo {
         is_whole: bool,
         profiles: ProfileSet,
     ) -> Result<HostIo, postcard::Error> {
-        let digest = XxHash64::oneshot(0, &postcard::to_allocvec(&profiles)?);
+        let digest = codec::digest(&profiles)?;
         let mut one = HostIo::new(host);
         let facts = &mut one.facts;
         let mark = InputMark { len_bytes, digest };

@@ -15,17 +15,11 @@ impl RowSum {
         sum
     }
 
-    pub(crate) fn numbers<const N: usize>(mut self, numbers: &[Option<i64>; N]) -> RowSum {
-        // An absent number is not 0.
-        let mut absent = 0u64;
-        let mut bytes = [[0; 8]; N];
-        for (at, number) in numbers.iter().enumerate() {
-            absent |= u64::from(number.is_none()) << at;
-            bytes[at] = number.unwrap_or(0).to_le_bytes();
-        }
-        self.0.update(bytes.as_flattened());
-        self.0.update(&absent.to_le_bytes());
-        self
+    /// The sum of a row of numbers, with the key in front and the set of absent ones behind: an absent number is not 0.
+    pub(crate) fn of_words(words: &[[u8; 8]]) -> RowSum {
+        let mut sum = RowSum(Hasher::new());
+        sum.0.update(words.as_flattened());
+        sum
     }
 
     pub(crate) fn bytes(mut self, bytes: Option<&[u8]>) -> RowSum {

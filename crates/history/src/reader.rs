@@ -35,6 +35,9 @@ pub struct SeriesFacts {
     pub span: Option<Span>,
 }
 
+/// Most totals that room is made for at once: those of 200 devices in a day.
+const ROWS_EXPECTED_MAX: usize = 57_600;
+
 impl SeriesFacts {
     /// The last name.
     #[must_use]
@@ -261,7 +264,18 @@ impl Reader {
                 "SELECT {columns}, {sum}, id FROM glance_{word} WHERE id BETWEEN ? AND ? ORDER BY id"
             );
             let mut statement = database.connection.prepare_cached(&sql)?;
-            let mut list = Vec::new();
+            // Growing the list would copy each row about once. The file may come from anywhere: its counts are no reason for more room.
+            let series_count: u32 = match series {
+                Some(_) => 1,
+                None => {
+                    database
+                        .connection
+                        .query_row("SELECT count(*) FROM series", [], |row| row.get(0))?
+                }
+            };
+            let windows = stored.windows(tier).count();
+            let rows = windows.saturating_mul(series_count as usize);
+            let mut list = Vec::with_capacity(rows.min(ROWS_EXPECTED_MAX));
             for [first, last] in ranges {
                 let mut rows = statement.query([first, last])?;
                 let mut expected = first;

@@ -75,7 +75,16 @@ pub(crate) fn write_record(
 }
 
 fn glance_sum(id: i64, columns: &[Option<i64>; COLUMNS_COUNT]) -> RowSum {
-    RowSum::of_key(id).numbers(columns)
+    // All of it in one piece: short pieces take most of the time of a sum.
+    let mut words = [[0; 8]; COLUMNS_COUNT + 2];
+    let mut absent = 0u64;
+    for (at, number) in columns.iter().enumerate() {
+        absent |= u64::from(number.is_none()) << at;
+        words[at + 1] = number.unwrap_or(0).to_le_bytes();
+    }
+    words[0] = id.to_le_bytes();
+    words[COLUMNS_COUNT + 1] = absent.to_le_bytes();
+    RowSum::of_words(&words)
 }
 
 /// The checksum of the two wider widths of a record. That of the histograms alone would not miss a table that is gone.

@@ -9,6 +9,7 @@ use std::io::Read;
 
 use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Deserializer, Serialize};
+use twox_hash::XxHash64;
 
 use crate::profile::{Profile, ProfileSet};
 
@@ -140,6 +141,14 @@ pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.extend_from_slice(&0u16.to_le_bytes());
     pack(bytes, &body).map_err(|source| CodecError::Unpack { source })
+}
+
+/// XXH64 of the encoding of profiles, before it is packed: equal profiles have equal digests.
+///
+/// # Errors
+/// If memory is short.
+pub fn digest(profiles: &ProfileSet) -> Result<u64, postcard::Error> {
+    Ok(XxHash64::oneshot(0, &postcard::to_allocvec(profiles)?))
 }
 
 /// Appends a frame of zstd with a check to bytes.

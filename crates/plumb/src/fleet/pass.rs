@@ -156,8 +156,9 @@ pub fn run(
                 true => windows::profiles(&source.piece.files),
                 false => profile_alone(&source.piece, settings),
             };
+            let input = read.and_then(|(profiles, is_whole)| one(source, profiles, is_whole));
             meter.advance();
-            read
+            input
         });
         let mut failures = Vec::new();
         for (source, read) in batch.iter().zip(read) {
@@ -170,9 +171,13 @@ pub fn run(
             }
             let host = present.get_or_insert_with(|| PresentHost::new(&source.host));
             match read {
-                Ok((profiles, is_whole)) => {
-                    let age = age_of(&profiles, since_ns);
-                    host.of(age).absorb(one(source, profiles, is_whole)?);
+                Ok(input) => {
+                    if !input.facts.partial.is_empty() {
+                        let path = source.piece.path.display();
+                        say(&format!("plumb: {path}: read only in part"));
+                    }
+                    let age = age_of(&input.profiles, since_ns);
+                    host.of(age).absorb(input);
                 }
                 Err(failure) if skips_bad => {
                     say(&format!(
@@ -199,12 +204,6 @@ pub fn run(
 
 /// The I/O of an input.
 fn one(source: &Source, profiles: ProfileSet, is_whole: bool) -> Result<HostIo, Failure> {
-    if !is_whole {
-        say(&format!(
-            "plumb: {}: read only in part",
-            source.piece.path.display()
-        ));
-    }
     let len_bytes = len_bytes(source);
     HostIo::of_input(&source.host, &source.name, len_bytes, is_whole, profiles)
         .map_err(|error| Failure::failed(&error))
