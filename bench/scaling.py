@@ -9,7 +9,7 @@
 
 The tables come from bench/scaling.json and ASSUMED alone, so they are the same on every machine. `measure` needs `make bench`'s programs in
 target/dist, or in the folder PLUMB_DIST. The simulation has the rules of the agent
-(crates/plumb/src/agent/export.rs): a look each minute, one object at a time, waits of 1 s, 2 s, 4 s … up to 5 min after a failure.
+(crates/cli/src/agent/export.rs): a look each minute, one object at a time, waits of 1 s, 2 s, 4 s … up to 5 min after a failure.
 """
 
 import json
