@@ -469,7 +469,13 @@ class LoopDisk:
         self.name = pathlib.Path(self.path).name
         return self
 
+    def end_by(self, affinity):
+        """Sets on which processors I/O end, see AFFINITIES."""
+        pathlib.Path(f"/sys/block/{self.name}/queue/rq_affinity").write_text(affinity)
+
     def __exit__(self, *_):
+        # The next user of the device expects the kernel's default.
+        self.end_by("1")
         subprocess.run(["losetup", "--detach", self.path], check=False)
         self.file.unlink()
 
@@ -640,6 +646,9 @@ def watch_throughput(disk, what, rounds, seconds):
 
 # Parts of one processor that the agent may take, by I/O a second.
 AGENT_LIMITS = {50_000: 1.5, 200_000: 5.0}
+# Where an I/O ends, by `queue/rq_affinity`: an NVMe drive with a queue for each processor ends it where it was issued. Elsewhere each end takes
+# cache lines from the other processor.
+AFFINITIES = {"2": "the processor that issued it", "1": "any processor"}
 
 
 def thread_ns(pid):
@@ -680,7 +689,8 @@ def bench_agent(rounds, seconds):
     with LoopDisk() as disk, tempfile.TemporaryDirectory() as folder:
         stats.write_text("1")
         try:
-            for rate, limit in AGENT_LIMITS.items():
+            for affinity, (rate, limit) in itertools.product(AFFINITIES, AGENT_LIMITS.items()):
+                disk.end_by(affinity)
                 alone, beside, above = [], [], []
                 for _ in range(rounds):
                     alone.append(agent_figures(None, disk, seconds, rate))
@@ -692,13 +702,13 @@ def bench_agent(rounds, seconds):
                         beside.append(agent_figures(pid, disk, seconds, rate))
                     above.append(beside[-1][2] + beside[-1][3] - beside[-1][4] * ns / runs / 1e7)
                 more = [(one[1] - other[1]) * 100 for one, other in zip(beside, alone)]
-                rows.append([f"{rate:,}", spread([one[0] for one in beside], 0), spread([one[2] for one in beside]),
+                rows.append([AFFINITIES[affinity], f"{rate:,}", spread([one[0] for one in beside], 0), spread([one[2] for one in beside]),
                              spread([one[3] for one in beside]), spread([one[2] + one[3] for one in beside]), str(limit),
                              spread(above), spread(more, 1)])
         finally:
             stats.write_text(was)
     table(f"plumb agent beside fio, percent of one processor, {rounds} alternations of {seconds} s with and without it",
-          ["I/O a second wanted", "reached", "programs in the kernel, by bpf_stats", "the process", "both", "limit",
+          ["I/O end on", "I/O a second wanted", "reached", "programs in the kernel, by bpf_stats", "the process", "both", "limit",
            "both, above empty programs", "more busy time of all processors"], rows)
 
 
