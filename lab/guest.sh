@@ -45,14 +45,15 @@ guest_work() {
     trap 'exit 143' TERM
 }
 
-# The package is fetched once and kept.
+# The package is fetched and unpacked once, and kept: each guest would need some seconds of a processor for that.
 guest_kernel() {
-    need qemu-system-x86_64 qemu-system-x86  busybox busybox-static  cpio cpio
+    need qemu-system-x86_64 qemu-system-x86  busybox busybox-static  cpio cpio  depmod kmod
     if ldd "$(command -v busybox)" >/dev/null 2>&1; then
         echo "busybox is dynamically linked: install busybox-static" >&2; exit 5
     fi
-    local package series=${1:-} cache=${PLUMB_GUEST:-$lab/../target/guest} pattern
+    local series=${1:-} cache=${PLUMB_GUEST:-$lab/../target/guest} pattern kernel
     mkdir -p "$cache"
+    cache=$(realpath "$cache")
     if [[ $series ]]; then
         cache=$cache/$series
         mkdir -p "$cache"
@@ -61,24 +62,44 @@ guest_kernel() {
     # Guests begin side by side: one of them fetches the package, the others wait for it.
     (
         flock -w 600 9 || { echo "waited 600 s for another script to fetch the kernel's package into $cache" >&2; exit 5; }
-        compgen -G "$pattern" >/dev/null && exit 0
-        if [[ $series ]]; then
-            package=$(apt-cache pkgnames "linux-image-$series" | grep -E 'cloud-amd64$' | sort -V | tail -n 1)
-        else
-            # The meta package names the newest one.
-            package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
+        if ! compgen -G "$pattern" >/dev/null; then
+            fetch_kernel_package "$cache" "$series"
         fi
-        [[ $package ]] || { echo "apt knows no kernel ${series:-linux-image-cloud-amd64} (apt-get update first?)" >&2; exit 5; }
-        # A download that is cut must not look like the package.
-        rm -rf "$cache/partial"
-        mkdir "$cache/partial"
-        cd "$cache/partial"
-        apt-get download -q "$package" >/dev/null 2>&1 || { echo "apt-get cannot download $package" >&2; exit 5; }
-        mv linux-image-*.deb ..
+        kernel=$(compgen -G "$pattern" | head -n 1)
+        kernel=${kernel%.deb}
+        if [[ ! -e $kernel/complete ]]; then
+            unpack_kernel "$kernel"
+        fi
     ) 9>"$cache/lock"
-    dpkg -x "$(compgen -G "$pattern" | head -n 1)" "$work/kernel"
-    vmlinuz=$(compgen -G "$work/kernel/boot/vmlinuz-*")
-    module_files=$(compgen -G "$work/kernel/lib/modules/*")
+    kernel=$(compgen -G "$pattern" | head -n 1)
+    kernel=${kernel%.deb}
+    vmlinuz=$(compgen -G "$kernel/boot/vmlinuz-*")
+    module_files=$(compgen -G "$kernel/lib/modules/*")
+}
+
+fetch_kernel_package() { # DIRECTORY SERIES
+    local cache=$1 series=$2 package
+    if [[ $series ]]; then
+        package=$(apt-cache pkgnames "linux-image-$series" | grep -E 'cloud-amd64$' | sort -V | tail -n 1)
+    else
+        # The meta package names the newest one.
+        package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
+    fi
+    [[ $package ]] || { echo "apt knows no kernel ${series:-linux-image-cloud-amd64} (apt-get update first?)" >&2; exit 5; }
+    # A download that is cut must not look like the package.
+    rm -rf "$cache/partial"
+    mkdir "$cache/partial"
+    (cd "$cache/partial" && apt-get download -q "$package" >/dev/null 2>&1) || { echo "apt-get cannot download $package" >&2; exit 5; }
+    mv "$cache"/partial/linux-image-*.deb "$cache"
+}
+
+# The directory has the name of the package without `.deb`.
+unpack_kernel() { # DIRECTORY
+    local kernel=$1
+    rm -rf "$kernel"
+    dpkg -x "$kernel.deb" "$kernel"
+    depmod -b "$kernel" "$(basename "$(compgen -G "$kernel/lib/modules/*")")"
+    touch "$kernel/complete"
 }
 
 guest_program() { # PROGRAM [DIRECTORY]: with its libraries, each where the loader looks for it
@@ -100,15 +121,13 @@ guest_root() {
 }
 
 guest_modules() {
-    need depmod kmod
     local release to
     release=$(basename "$module_files") to=$work/root/lib/modules/$(basename "$module_files")
     mkdir -p "$to"
-    depmod -b "$work/kernel" "$release"
     local name file
     for name in "$@"; do
         # What is built into the kernel has no file.
-        { modprobe -d "$work/kernel" -S "$release" --show-depends "$name" || true; } 2>/dev/null | awk '$1 == "insmod" { print $2 }'
+        { modprobe -d "${module_files%/lib/modules/*}" -S "$release" --show-depends "$name" || true; } 2>/dev/null | awk '$1 == "insmod" { print $2 }'
     done | sort -u | while read -r file; do
         mkdir -p "$to/$(dirname "${file#"$module_files"/}")"
         cp "$file" "$to/${file#"$module_files"/}"
