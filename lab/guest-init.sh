@@ -102,10 +102,10 @@ geometry() {
 }
 megabytes=64
 
-# A partition from START on, in logical blocks; waits for its node.
+# A partition from START on, in logical blocks; waits for its node. One sgdisk makes the label and the partition: each of them sleeps for
+# seconds when it writes.
 partition() { # DISK START
-    sgdisk -Z $1 >/dev/null 2>&1
-    sgdisk -a 1 -n 1:$2:+40M $1 >/dev/null || say "sgdisk failed on $1"
+    sgdisk -o -a 1 -n 1:$2:+40M $1 >/dev/null || say "sgdisk failed on $1"
     blockdev --rereadpt $1 2>/dev/null
     waited=0; while [ ! -b ${1}1 ] && [ ! -b ${1}p1 ] && [ $waited -lt 50 ]; do waited=$((waited + 1)); sleep 0.1; done
 }
