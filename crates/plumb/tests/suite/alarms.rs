@@ -1,5 +1,4 @@
-//! Alarms of `plumb diagnose`, true and false: each planted fault is found in every one of five runs, and healthy loads give no finding
-//! that counts.
+//! Alarms of `plumb diagnose`, true and false: each planted fault is found in every run, and healthy loads give no finding that counts.
 //!
 //! The disks are loop devices over files in memory. A loop device takes its settings from the disk that holds its file, so each disk here
 //! sets those that matter.
@@ -15,10 +14,10 @@ use serde_json::Value;
 
 use crate::common::{Folder, command};
 
-/// Runs for each planted fault: five, or as many as `PLUMB_ALARM_RUNS` says.
+/// Runs for each planted fault: three, or as many as `PLUMB_ALARM_RUNS` says.
 pub fn runs() -> usize {
     let given = std::env::var("PLUMB_ALARM_RUNS").ok();
-    given.and_then(|runs| runs.parse().ok()).unwrap_or(5)
+    given.and_then(|runs| runs.parse().ok()).unwrap_or(3)
 }
 
 /// Settings of the kernel for a disk, with its defaults.
@@ -198,7 +197,7 @@ fn file_in(at: &Path) -> String {
 }
 
 #[test]
-fn a_misaligned_partition_is_found_five_times() {
+fn a_misaligned_partition_is_found_every_time() {
     require!(Bpf, Loop, Tool("fio"), Tool("sfdisk"), Tool("partx"));
     let disk = Disk::in_memory(256 << 20);
     let part = disk.partition(2049);
@@ -211,7 +210,7 @@ fn a_misaligned_partition_is_found_five_times() {
 }
 
 #[test]
-fn short_blocks_are_found_five_times() {
+fn short_blocks_are_found_every_time() {
     require!(Bpf, Loop, Tool("fio"), Tool("sfdisk"), Tool("mkfs.ext4"));
     let mut disk = Disk::in_memory(256 << 20);
     let at = disk.file_system("1024");
@@ -229,7 +228,7 @@ fn short_blocks_are_found_five_times() {
 }
 
 #[test]
-fn an_offset_of_the_application_is_found_five_times() {
+fn an_offset_of_the_application_is_found_every_time() {
     require!(Bpf, Loop, Tool("fio"), Tool("sfdisk"), Tool("mkfs.ext4"));
     let mut disk = Disk::in_memory(256 << 20);
     let at = disk.file_system("4096");
@@ -248,7 +247,7 @@ fn an_offset_of_the_application_is_found_five_times() {
 }
 
 #[test]
-fn read_ahead_that_is_off_is_found_five_times() {
+fn read_ahead_that_is_off_is_found_every_time() {
     require!(Bpf, Loop, Tool("fio"));
     let disk = Disk::in_memory(4 << 30);
     disk.disk.set_queue("read_ahead_kb", "0");
@@ -259,7 +258,7 @@ fn read_ahead_that_is_off_is_found_five_times() {
 /// fio opens the disk 32 times: the kernel reads around 100 misses of each. After a minute all of the disk is in the page cache, so
 /// that each run has a disk of its own.
 #[test]
-fn read_ahead_that_is_too_large_is_found_five_times() {
+fn read_ahead_that_is_too_large_is_found_every_time() {
     require!(Bpf, Loop, Tool("fio"));
     for run in 1..=runs() {
         let disk = Disk::in_memory(8 << 30);
@@ -282,7 +281,7 @@ fn read_ahead_that_is_too_large_is_found_five_times() {
 }
 
 #[test]
-fn small_requests_are_found_five_times() {
+fn small_requests_are_found_every_time() {
     require!(Bpf, Loop, Tool("fio"));
     let disk = Disk::in_memory(256 << 20);
     disk.disk.set_queue("max_sectors_kb", "64");
@@ -294,7 +293,7 @@ fn small_requests_are_found_five_times() {
 }
 
 #[test]
-fn failures_are_found_five_times() {
+fn failures_are_found_every_time() {
     require!(Bpf, Loop, Tool("fio"));
     let disk = Disk::in_memory(256 << 20);
     let image = disk.folder.path("memory/disk");
@@ -315,7 +314,7 @@ fn failures_are_found_five_times() {
 }
 
 #[test]
-fn saturation_is_found_five_times() {
+fn saturation_is_found_every_time() {
     require!(Bpf, Loop, Tool("fio"), Tool("nbdkit"), Tool("nbdfuse"));
     let disk = Disk::slow("50ms");
     let _load = disk.fio(
