@@ -1,5 +1,6 @@
 //! Every crash point of many moves, every mistake that the simulation has to find, every failure of disk and journal.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,8 +20,11 @@ use crate::moving::{Move, MoveError, status};
 use crate::mutation::{Mutation, Mutations};
 
 pub(super) const SEED: u64 = 20_261_122;
-/// The least number of states in `make test`.
+/// The least number of states of all moves.
 const STATES_MIN: u64 = 1_000_000;
+/// `make test` tries one move in three. Directions alternate, sizes of windows repeat after 4 moves and groups of windows after 5: these
+/// moves have all of them.
+const MOVES_EACH: usize = 3;
 /// Between two lines of progress.
 const PROGRESS_SECONDS: u64 = 5;
 const TORTURE_STATES_MIN: u64 = 100_000_000;
@@ -202,28 +206,58 @@ pub(super) fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "crashes of moves: {what}");
 }
 
-#[test]
-fn every_crash_point() {
-    plumb_testkit::require!(Patience);
+/// One move in three.
+fn some_cases() -> Vec<Case> {
+    cases(1).into_iter().step_by(MOVES_EACH).collect()
+}
+
+fn crash_everywhere(cases: &[Case], states_min: u64) {
     let effort = Effort {
         every_subset_to: 10,
         random: 62,
     };
-    let tally = explore(
-        &cases(1),
-        Depth {
-            effort,
-            nested_each: 80,
-            levels: 2,
-        },
-        SEED,
-        0,
-    );
-    assert!(tally.states >= STATES_MIN, "{tally:?}");
+    let depth = Depth {
+        effort,
+        nested_each: 80,
+        levels: 2,
+    };
+    let tally = explore(cases, depth, SEED, 0);
+    assert!(tally.states >= states_min, "{tally:?}");
     assert!(
         tally.resumed > 0 && tally.rolled_back > 0 && tally.not_begun > 0 && tally.nested > 0,
         "{tally:?}"
     );
+}
+
+#[test]
+fn every_crash_point() {
+    plumb_testkit::require!(Patience);
+    crash_everywhere(&some_cases(), STATES_MIN / MOVES_EACH as u64);
+}
+
+#[test]
+#[ignore = "minutes: make soak"]
+fn every_crash_point_of_all_moves() {
+    crash_everywhere(&cases(1), STATES_MIN);
+}
+
+/// Kinds of blocks with the direction, sizes and groups of windows, and lengths of labels.
+fn classes(cases: &[Case]) -> BTreeSet<String> {
+    let classes = cases.iter().flat_map(|case| {
+        let is_right = case.to > case.from;
+        [
+            format!("{:?} {is_right}", case.blocks),
+            format!("{} units", case.units),
+            format!("{} at once, {:?}", case.at_once, case.flushes),
+            format!("{} sectors of label", case.label),
+        ]
+    });
+    classes.collect()
+}
+
+#[test]
+fn some_moves_have_each_class() {
+    assert_eq!(classes(&some_cases()), classes(&cases(1)));
 }
 
 /// `make torture`.
