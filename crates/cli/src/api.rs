@@ -9,7 +9,8 @@ use std::sync::Arc;
 use plumb_geometry::SmallSort;
 use plumb_history::{Reader, SeriesFacts, Span, SpanProfile, Tier, Window};
 use plumb_http::{Answer, Budget, Query, Reply, Request, RequestFault};
-use plumb_report::api::{self, ApiAnswer, ApiDocument, ApiHistograms, ApiTables};
+use plumb_profile::listing;
+use plumb_report::api::{ApiAnswer, ApiDocument, ApiHistograms, ApiTables};
 
 use crate::agent::recent::{RecentAnswer, RecentWindows};
 use crate::agent::survey;
@@ -442,7 +443,7 @@ fn histograms(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
         layer: series.layer.word(),
         from: time_words(found.span.from_ns),
         to: time_words(found.span.to_ns),
-        ops: api::ops(&found.profile.ops),
+        ops: listing::histograms(&found.profile.ops),
         damaged: found.damaged,
     })?;
     Ok(document(ApiAnswer::Histograms(made), whole))
@@ -463,7 +464,7 @@ fn tables(asked: &Asked<'_>) -> Result<ApiDocument, ApiRefusal> {
             modulus_bytes: table.modulus_bytes(),
             are_latencies_shared: table.is_spread_unknown(),
             rows_total: table.len() as u64,
-            rows: api::rows(&found.profile, skip, rows_max),
+            rows: listing::rows(&found.profile, skip, rows_max),
         }
     })?;
     let mut document = document(ApiAnswer::Tables(made), whole);

@@ -14,6 +14,7 @@ pub mod in_flight;
 pub mod infer;
 mod lane;
 pub mod latency_fit;
+pub mod listing;
 pub mod owner;
 pub mod profile;
 pub mod starts;

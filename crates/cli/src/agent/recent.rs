@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plumb_history::{Glance, Span};
-use plumb_profile::Profile;
-use plumb_report::api::{self, ApiHistograms};
+use plumb_profile::{Profile, listing};
+use plumb_report::api::ApiHistograms;
 use plumb_report::history::HistoryCourse;
 use plumb_trace::Layer;
 
@@ -323,7 +323,7 @@ impl Recent {
                     sum.merge(totals);
                 }
             }
-            let ops = api::ops(&ops);
+            let ops = listing::histograms(&ops);
             if !ops.is_empty() {
                 made.push(ApiHistograms {
                     device: device.name.clone(),
