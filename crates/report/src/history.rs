@@ -16,7 +16,7 @@ use crate::words;
 
 mod senders;
 
-pub use senders::{HistorySender, HistorySenders, SentIos};
+pub use senders::{HistorySender, HistorySenders};
 
 /// A change of a finding over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use plumb_history::{Reader, SeriesFacts, SpanProfile};
 use plumb_profile::Owner;
 use plumb_profile::top::ProcessShare;
-use plumb_report::history::{HistorySender, HistorySenders, SentIos};
+use plumb_report::history::{HistorySender, HistorySenders};
 
 use super::failed;
 use super::span::{self, DeviceSpan, time_words};
@@ -39,7 +39,7 @@ fn of_series(
 /// The senders of a series in a time.
 pub fn senders_in(series: &SeriesFacts, found: &SpanProfile) -> HistorySenders {
     let senders: Vec<HistorySender> = found.senders.largest().into_iter().map(sender).collect();
-    let others = sent(found.senders.others());
+    let others = found.senders.others();
     let known_ios: u64 = senders.iter().map(|sender| sender.sent.ios).sum();
     HistorySenders {
         device: series.name().to_owned(),
@@ -65,13 +65,6 @@ fn sender((of, share): (&plumb_history::Sender, ProcessShare)) -> HistorySender 
         command: of.command.clone(),
         owner: cgroup.as_deref().and_then(Owner::of_cgroup),
         cgroup,
-        sent: sent(share),
-    }
-}
-
-fn sent(share: ProcessShare) -> SentIos {
-    SentIos {
-        ios: share.ios,
-        bytes: share.bytes,
+        sent: share,
     }
 }

@@ -2,6 +2,7 @@
 
 use plumb_geometry::plural;
 use plumb_profile::Owner;
+use plumb_profile::top::ProcessShare;
 use plumb_quoting::visible;
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ pub struct HistorySenders {
     /// as well.
     pub senders: Vec<HistorySender>,
     /// I/O of senders that a window did not keep.
-    pub others: SentIos,
+    pub others: ProcessShare,
     /// I/O whose sender is not known: it was not seen, or there was no room for it.
     pub unknown: u64,
     /// Damaged records in this time, whose I/O are in no figure.
@@ -48,16 +49,7 @@ pub struct HistorySender {
     pub owner: Option<Owner>,
     /// Its I/O.
     #[serde(flatten)]
-    pub sent: SentIos,
-}
-
-/// I/O and their bytes.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct SentIos {
-    /// I/O.
-    pub ios: u64,
-    /// Bytes.
-    pub bytes: u64,
+    pub sent: ProcessShare,
 }
 
 /// Lines of senders that a person reads; JSON has all.
@@ -97,7 +89,7 @@ pub(super) fn text(page: &mut Page, of: &HistorySenders) {
         row(page, &name, sender.sent.ios, bytes(sender.sent.bytes));
     }
     let rest = of.senders.iter().skip(SHOWN).map(|sender| sender.sent);
-    let others = rest.fold(of.others, |sum, sent| SentIos {
+    let others = rest.fold(of.others, |sum, sent| ProcessShare {
         ios: sum.ios.saturating_add(sent.ios),
         bytes: sum.bytes.saturating_add(sent.bytes),
     });
@@ -135,8 +127,8 @@ mod tests {
     use super::*;
     use crate::text::Color;
 
-    fn sent(ios: u64) -> SentIos {
-        SentIos {
+    fn sent(ios: u64) -> ProcessShare {
+        ProcessShare {
             ios,
             bytes: ios * 4096,
         }
