@@ -5,49 +5,12 @@ use serde::Serialize;
 
 use plumb_diagnose::{Analysis, Diagnosis};
 use plumb_model::{Finding, RuleId, Unjudged};
-use plumb_trace::{Contradiction, Latency, SourceInfo};
+use plumb_trace::SourceInfo;
 
 use crate::Report;
 use crate::run::Run;
 use crate::text::{Apart, App, IntervalSender, SeenAgain, WatchInterval};
 use crate::words;
-
-/// A place in an input that was not understood.
-#[derive(Serialize)]
-struct DamageEntry {
-    place: String,
-    found: String,
-    expected: String,
-}
-
-/// An input and how far it can be trusted.
-#[derive(Serialize)]
-pub(crate) struct TraceInput<'a> {
-    path: &'a str,
-    format: &'a str,
-    verified: bool,
-    layers: Vec<&'static str>,
-    completions_only: bool,
-    clock: &'static str,
-    unix_ns_at_zero: Option<i64>,
-    latency_unknown: Option<&'a str>,
-    records: u64,
-    events: u64,
-    lost: u64,
-    damaged: u64,
-    skipped_bytes: u64,
-    missing_files: u64,
-    unmatched_issues: u64,
-    doubtful_latencies: u64,
-    unmatched_completions: u64,
-    late_completions: u64,
-    out_of_order: u64,
-    tallies: &'a std::collections::BTreeMap<&'static str, u64>,
-    damages: Vec<DamageEntry>,
-    contradictions: &'a [Contradiction],
-    notes: &'a [String],
-    cannot_tell: &'a [&'static str],
-}
 
 #[derive(Serialize)]
 struct AnalyzeResult<'a> {
@@ -108,47 +71,6 @@ pub(crate) struct Document<'a, I, R> {
     pub result: R,
 }
 
-pub(crate) fn input(info: &SourceInfo) -> TraceInput<'_> {
-    let counts = &info.counts;
-    TraceInput {
-        path: &info.path,
-        format: info.format,
-        verified: info.verified,
-        layers: info.layers.iter().map(|layer| layer.word()).collect(),
-        completions_only: info.completions_only,
-        clock: info.clock.word(),
-        unix_ns_at_zero: info.unix_ns_at_zero,
-        latency_unknown: match &info.latency {
-            Latency::Known => None,
-            Latency::None(why) => Some(why),
-        },
-        records: counts.records,
-        events: counts.events,
-        lost: counts.lost,
-        damaged: counts.damaged,
-        skipped_bytes: counts.skipped_bytes,
-        missing_files: counts.missing_files,
-        unmatched_issues: counts.unmatched_issues,
-        doubtful_latencies: counts.doubtful_latencies,
-        unmatched_completions: counts.unmatched_completions,
-        late_completions: counts.late_completions,
-        out_of_order: counts.out_of_order,
-        tallies: &info.tallies,
-        damages: info
-            .damages
-            .iter()
-            .map(|damage| DamageEntry {
-                place: damage.place.to_string(),
-                found: damage.found.clone(),
-                expected: damage.expected.clone(),
-            })
-            .collect(),
-        contradictions: &info.contradictions,
-        notes: &info.notes,
-        cannot_tell: &info.cannot_tell,
-    }
-}
-
 /// The document of `plumb analyze`.
 ///
 /// # Errors
@@ -161,7 +83,7 @@ pub fn analyze(
     let document = Document {
         schema: "plumb.analyze/2",
         run,
-        inputs: inputs.iter().map(input).collect(),
+        inputs: inputs.iter().collect(),
         verdict: Some(report.verdict()),
         findings: findings(&report.diagnosis.findings),
         result: AnalyzeResult {
@@ -236,7 +158,7 @@ pub fn watch(
     plumb_quoting::json::line(&Document {
         schema: "plumb.watch/2",
         run,
-        inputs: Vec::<TraceInput<'_>>::new(),
+        inputs: Vec::<()>::new(),
         verdict: whole.map(|whole| whole.verdict.clone()),
         findings: whole.map_or_else(Vec::new, |whole| findings(&whole.diagnosis.findings)),
         result: WatchResult {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::bench::{Measurement, Times, rates, times, times_line};
 use crate::format::{count, ns};
-use crate::json::{Document, input};
+use crate::json::Document;
 use crate::run::Run;
 use crate::text::{Page, Paper};
 
@@ -183,7 +183,7 @@ pub fn json(run: &Run, replay: &Replay<'_>) -> Result<String, serde_json::Error>
     plumb_quoting::json::pretty(&Document {
         schema: "plumb.replay/2",
         run,
-        inputs: vec![input(replay.trace)],
+        inputs: vec![replay.trace],
         verdict: None,
         findings: Vec::new(),
         result: replay,

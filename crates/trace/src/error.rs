@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use serde::{Serialize, Serializer};
+
 use crate::op::Layer;
 
 /// A position in an input.
@@ -26,8 +28,15 @@ impl fmt::Display for Place {
     }
 }
 
+/// A document has the position in words.
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// A part of an input that could not be understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// The position.
     pub place: Place,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::error::Damage;
 use crate::op::Layer;
 
 /// The meaning of time 0 of a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// Nanoseconds since 1970-01-01 UTC.
     Unix,
@@ -43,7 +44,7 @@ impl Clock {
 }
 
 /// Counts of a source. Nothing that was seen and not used goes uncounted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Lines or records looked at.
     pub records: u64,
@@ -51,6 +52,12 @@ pub struct Counts {
     pub events: u64,
     /// Events that the source itself says it lost.
     pub lost: u64,
+    /// Lines or records that could not be understood and were passed over.
+    pub damaged: u64,
+    /// Bytes passed over to find the next record.
+    pub skipped_bytes: u64,
+    /// Files that belong to the recording and were not there to be read.
+    pub missing_files: u64,
     /// Issues whose completion never came.
     pub unmatched_issues: u64,
     /// Latencies that may be those of other I/O: an equal I/O at the same place was open, and one of these never
@@ -61,15 +68,10 @@ pub struct Counts {
     /// Completions that came after their issue had been handed on, so that their latency is in no figure.
     pub late_completions: u64,
     /// Largest latency among the late completions, in ns; 0 without any.
+    #[serde(skip)]
     pub late_ns_max: i64,
     /// Events with a time before that of an event already handed on.
     pub out_of_order: u64,
-    /// Lines or records that could not be understood and were passed over.
-    pub damaged: u64,
-    /// Bytes passed over to find the next record.
-    pub skipped_bytes: u64,
-    /// Files that belong to the recording and were not there to be read.
-    pub missing_files: u64,
 }
 
 /// Whether the events of a source carry latencies.
@@ -80,6 +82,16 @@ pub enum Latency {
     Known,
     /// None does, for this reason.
     None(String),
+}
+
+/// A document has the reason why there are no latencies; null if there are some.
+impl Serialize for Latency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Latency::Known => serializer.serialize_none(),
+            Latency::None(why) => serializer.serialize_str(why),
+        }
+    }
 }
 
 /// Two statements of one source that cannot both be true. Lines are those of a histogram's heading.
@@ -152,8 +164,8 @@ pub const CONTRADICTIONS_KEPT: usize = 24;
 /// How many damaged places are kept in full; the rest is only counted.
 pub const DAMAGES_KEPT: usize = 5;
 
-/// A reader's knowledge of its source. Complete once the reader has come to its end.
-#[derive(Clone, Debug, Default)]
+/// A reader's knowledge of its source. Complete once the reader has come to its end. A document has the same names.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct SourceInfo {
     /// Input as the user named it.
     pub path: String,
@@ -164,6 +176,7 @@ pub struct SourceInfo {
     /// Layers that were seen in the source.
     pub layers: Vec<Layer>,
     /// Whether no device was seen at more than one layer: I/O of two layers are those of different devices then.
+    #[serde(skip)]
     pub one_layer_a_device: bool,
     /// Whether only completions were recorded: their times are those of completion.
     pub completions_only: bool,
@@ -172,8 +185,10 @@ pub struct SourceInfo {
     /// Unix time of time 0 in ns; `None` when it cannot be known.
     pub unix_ns_at_zero: Option<i64>,
     /// Whether there are latencies.
+    #[serde(rename = "latency_unknown")]
     pub latency: Latency,
     /// Counts.
+    #[serde(flatten)]
     pub counts: Counts,
     /// Records by kind, as the format names its kinds: Q, D, C, …
     pub tallies: BTreeMap<&'static str, u64>,
