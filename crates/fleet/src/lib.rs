@@ -1,5 +1,5 @@
 //! The I/O of many hosts: their inputs, the part of each shard, the file that holds the profiles of hosts, and the merge of such files; the
-//! attributes of hosts, and the groups that they explain.
+//! attributes of hosts, and the groups that they explain; the answer, as reports print it.
 //!
 //! A crate of its own because a fleet file is untrusted input: the fuzzer reaches libraries, and not the program. It reads no trace,
 //! applies no rule and starts no thread; `plumb fleet` does that with the code of `plumb analyze`. `docs/formats/fleet.md` describes the
@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod file;
 pub mod groups;
 pub mod host;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_diagnose::analysis::GridFit;
 use plumb_diagnose::{Analysis, GridSource, Questions, analyze, diagnose};
+use plumb_fleet::answer::{FleetUnknown, RankedDevice};
 use plumb_fleet::{ClassMeans, HostFacts, HostIo, HostParts};
 use plumb_geometry::Bounds;
 use plumb_model::{Finding, RuleId, Severity};
@@ -11,7 +12,6 @@ use plumb_profile::Profile;
 use plumb_profile::fit::Unknown;
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_profile::profile::Losses;
-use plumb_report::fleet::{FleetUnknown, RankedDevice};
 use plumb_trace::Layer;
 
 use super::joined;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use plumb_fleet::answer::FleetAnswer;
 use plumb_fleet::file_name;
 use plumb_geometry::{Grid, plural};
-use plumb_report::fleet::FleetAnswer;
 
 use super::checked::{PlannedHost, WantedRemedies};
 use crate::failure::Failure;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::Questions;
 use plumb_fleet::HostIo;
-use plumb_report::fleet::{self, FleetAnswer};
+use plumb_fleet::answer::FleetAnswer;
+use plumb_report::fleet;
 use plumb_report::verdict::{Outcome, WhyUnknown};
 
 use super::answers::KeptAnswer;

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_fleet::answer::{
+    FleetAnswer, FleetAttribute, FleetCause, FleetChange, FleetChanges, FleetGroup, FleetHost,
+    FleetOutlier, FleetRest, FleetSilence, FleetUnknown, RankedDevice, RatioWithin, SilentHost,
+    WasteChange,
+};
 use plumb_fleet::{
     Attributes, Groups, HostAttributes, HostFacts, Inventory, Latencies, Population, Slowness,
     attributes_of_path,
 };
 use plumb_geometry::SmallSort;
 use plumb_model::{RuleId, Severity};
-use plumb_report::fleet::{
-    FleetAnswer, FleetAttribute, FleetCause, FleetChange, FleetChanges, FleetGroup, FleetHost,
-    FleetOutlier, FleetRest, FleetSilence, FleetUnknown, RankedDevice, RatioWithin, SilentHost,
-    WasteChange,
-};
 use plumb_stats::{Interval, Level, median};
 use plumb_trace::Layer;
 

@@ -1,9 +1,10 @@
 //! The report on a fleet as CSV, OpenMetrics and one page of HTML. Names come from anywhere, and each format escapes them by its own rules.
 
+use plumb_fleet::answer::{FleetAnswer, FleetCause, FleetGroup, FleetRanking, FleetRemedy};
 use plumb_quoting::visible;
 
-use super::groups::{FleetAttribute, FleetRemedy, shares};
-use super::{FleetAnswer, FleetRanking, cells, time};
+use super::groups::{attribute_words, shares};
+use super::{cells, inputs_read, time, verdict_of};
 use crate::exports::{Exposition, Kind, MetricsFormat, cell};
 use crate::format::{count, digits};
 use crate::html::{Markup, document, table};
@@ -57,7 +58,7 @@ pub fn csv(answer: &FleetAnswer) -> String {
         let times = one.times.to_string();
         let command = FleetRemedy::Diagnose.on(&one.host, None);
         let command = command.as_ref().map_or("", |command| command.as_str());
-        let cause = super::FleetCause::SlowDevice.name();
+        let cause = FleetCause::SlowDevice.name();
         line([
             &one.host,
             &one.device,
@@ -118,7 +119,7 @@ pub fn openmetrics(answer: &FleetAnswer) -> String {
     for rule in &answer.rules {
         metrics.series(&[("rule", rule.rule.name())], rule.devices);
     }
-    let mut of_groups = |family, help, value: fn(&super::FleetGroup) -> Option<f64>| {
+    let mut of_groups = |family, help, value: fn(&FleetGroup) -> Option<f64>| {
         metrics.begin(family, Kind::Gauge, help);
         for group in &answer.groups {
             let labels = [
@@ -176,12 +177,12 @@ pub fn openmetrics(answer: &FleetAnswer) -> String {
 /// The page: one file without scripts, and nothing is fetched.
 #[must_use]
 pub fn html(run: &Run, answer: &FleetAnswer, outcome: Outcome) -> String {
-    let verdict = answer.verdict(outcome);
+    let verdict = verdict_of(answer, outcome);
     document("plumb fleet report", |m| {
         m.leaf("h1", &[], "Storage of a fleet");
         let words = format!("{}: {}", verdict.word.text(), verdict.sentence);
         m.leaf("p", &[("class", "verdict")], &words);
-        m.leaf("p", &[("class", "dim")], &answer.read());
+        m.leaf("p", &[("class", "dim")], &inputs_read(answer));
         group_tables(m, answer);
         ranking_table(m, "Wasted I/O", &answer.by_waste, cells);
         ranking_table(m, "Time lost", &answer.by_time_lost, time);
@@ -202,8 +203,8 @@ fn group_tables(m: &mut Markup, answer: &FleetAnswer) {
         m.leaf("p", &[], "No attribute explains a finding.");
     }
     for group in &answer.groups {
-        let same = group.same.iter().map(FleetAttribute::words);
-        let names: Vec<String> = std::iter::once(group.attribute.words())
+        let same = group.same.iter().map(attribute_words);
+        let names: Vec<String> = std::iter::once(attribute_words(&group.attribute))
             .chain(same)
             .collect();
         let title = format!("{}: {}", group.cause.name(), names.join(", "));

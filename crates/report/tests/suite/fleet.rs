@@ -1,13 +1,14 @@
 //! The report on a fleet as text: ranges, unknown figures, names from anywhere, and widths of 60, 80 and 200 columns.
 
+use plumb_fleet::answer::{
+    FleetAnswer, FleetAttribute, FleetCause, FleetChange, FleetChanges, FleetGroup, FleetHost,
+    FleetOutlier, FleetOutliers, FleetRemedy, FleetRest, FleetSilence, FleetUnknown, RankedDevice,
+    RatioWithin, SilentHost, WasteChange,
+};
 use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_model::facts::{GridSource, Stall, StalledIo};
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity, Target};
-use plumb_report::fleet::{
-    FleetAnswer, FleetAttribute, FleetCause, FleetChange, FleetChanges, FleetGroup, FleetHost,
-    FleetOutlier, FleetOutliers, FleetRemedy, FleetRest, FleetSilence, FleetUnknown, RankedDevice,
-    RatioWithin, SilentHost, WasteChange, csv, html, openmetrics, text,
-};
+use plumb_report::fleet::{csv, html, openmetrics, text};
 use plumb_report::run::Run;
 use plumb_report::text::{Color, Paper};
 use plumb_report::verdict::{Outcome, WhyUnknown};
