@@ -6,13 +6,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use plumb_load::probe::beside as load_beside;
 use plumb_load::probe::conclusion::{Conclusion, Facts, Why};
-use plumb_load::probe::counters::{self, DiskCounters};
+use plumb_load::probe::counters::{self, DiskCounters, Others};
 use plumb_load::probe::media::MediaSurvey;
 use plumb_load::probe::session::ReadError;
 use plumb_load::probe::write_back::{self, WriteBack};
 use plumb_load::probe::{self, Broken, ProbeReader, Settings, Watched};
 use plumb_load::{EngineChoice, Session, Target};
 use plumb_model::Finding;
+use plumb_model::facts::Direction;
 use plumb_report::probe as report;
 use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_stack::Kind;
@@ -73,7 +74,7 @@ struct ProbeRun {
     passes_cache: bool,
     /// Of the server of a file: how long it takes to answer.
     answer_ns: Option<u64>,
-    others: Option<report::Others>,
+    others: Option<Others>,
     stated: Vec<Stated>,
     layer: Kind,
     notes: Vec<String>,
@@ -148,9 +149,8 @@ impl ProbeRun {
         let counters = DiskCounters::read(target)
             .zip(before)
             .zip(outcome.as_ref().ok());
-        let others = counters.map(|((after, before), probed)| {
-            beside::others(after.others(before, own(probed, &writing)))
-        });
+        let others =
+            counters.map(|((after, before), probed)| after.others(before, own(probed, &writing)));
         if let Ok(probed) = &outcome {
             notes.extend(words::notes(probed, op_of(&writing)));
         }
@@ -195,12 +195,15 @@ impl ProbeRun {
     }
 
     fn report(self, args: &Probe, target: &Target) -> Result<Exit, Failure> {
-        let conclusion = self.facts().conclude(&self.outcome);
-        let (verdict, why) = verdict_of(conclusion);
+        let verdict = self.facts().conclude(&self.outcome);
+        let why = match verdict {
+            Conclusion::Inconclusive(why) => Some(why),
+            Conclusion::Misaligned | Conclusion::Aligned | Conclusion::NoPenalty => None,
+        };
         let reason = why.map(|why| self.reason(why));
         let probed = self.outcome.as_ref().ok();
         // Measurements that are not believed are not shown as if they were.
-        let believed = probed.filter(|_| verdict != report::ReportedVerdict::Inconclusive);
+        let believed = probed.filter(|_| why.is_none());
         // If a cache answered (`Why::Against`), writing would only fill it once more.
         let is_unbacked = matches!(why, Some(Why::NotBacked(_)));
         let op = op_of(&self.writing);
@@ -218,21 +221,6 @@ impl ProbeRun {
             .map(|stated| stated.judged(believed, verdict, op))
             .collect();
         let sweep = believed.map_or(&[][..], |probed| &probed.bars);
-        let sweep: Vec<report::Bar> = sweep
-            .iter()
-            .map(|bar| report::Bar {
-                offset_bytes: bar.offset_bytes,
-                ns: bar.ns,
-            })
-            .collect();
-        let searched = probed.map_or(&[][..], |probed| &probed.searched);
-        let searched = searched.iter().map(|one| report::Searched {
-            granularity_bytes: one.granularity_bytes,
-            len_bytes: one.len_bytes,
-            flat_within: one.flat_within,
-        });
-        let searched: Vec<report::Searched> = searched.collect();
-        let pace = beside::pace(probed);
         let block_bytes = u64::from(target.block_bytes().max(512));
         let of_len =
             |ratio: Option<Interval>, len_bytes| ratio.map(|ratio| ratio_of(ratio, len_bytes));
@@ -252,22 +240,22 @@ impl ProbeRun {
             durability: self.writing.as_ref().map(|writing| writing.done),
             reason,
             commands: &commands,
-            grid: believed.and_then(|probed| probed.grid).map(grid_of),
+            grid: believed.and_then(|probed| probed.grid),
             penalty: believed.and_then(|probed| of_len(probed.penalty, probed.penalty_len_bytes)),
             crossing: believed.and_then(|probed| of_len(probed.crossing, 2 * block_bytes)),
             margin_percent: args.margin.share() * 100.0,
-            sweep: &sweep,
-            searched: &searched,
+            sweep,
+            searched: probed.map_or(&[], |probed| &probed.searched),
             hints: &hints,
             cache: beside::cache(probed, args.cache.map(|cache| cache.0)),
-            drift: beside::drift(probed),
-            pace: &pace,
+            drift: probed.and_then(|probed| probed.course.change()),
+            pace: probed.map_or(&[], |probed| probed.course.paces()),
             others: self.others,
             block_bytes,
             depth: self.depth,
             means: &self.means,
             reads,
-            writes: if op == report::Op::Write { reads } else { 0 },
+            writes: if op == Direction::Write { reads } else { 0 },
             bytes,
             failed,
             seconds: self.seconds,
@@ -276,7 +264,7 @@ impl ProbeRun {
         };
         let findings: Vec<Finding> = finding::finding(&shown, self.layer).into_iter().collect();
         let outcome = match verdict {
-            report::ReportedVerdict::Inconclusive => Outcome::Unknown(WhyUnknown::Layout),
+            Conclusion::Inconclusive(_) => Outcome::Unknown(WhyUnknown::Layout),
             _ if findings
                 .iter()
                 .any(|finding| args.fail_on.covers(finding.severity)) =>
@@ -295,7 +283,7 @@ fn watched<R: ProbeReader>(
     reader: &mut R,
     settings: &Settings,
     stop: &AtomicBool,
-    op: report::Op,
+    op: Direction,
 ) -> Result<probe::Probed, Broken<R::Error>> {
     let ios = Arc::new(AtomicU64::default());
     let (told, limit) = (Arc::clone(&ios), settings.limit);
@@ -331,20 +319,10 @@ fn print(
 }
 
 /// The measured operation.
-const fn op_of(writing: &Option<Writing>) -> report::Op {
+const fn op_of(writing: &Option<Writing>) -> Direction {
     match writing {
-        None => report::Op::Read,
-        Some(_) => report::Op::Write,
-    }
-}
-
-/// A conclusion as a report shows it, with the reason for an inconclusive one.
-const fn verdict_of(conclusion: Conclusion) -> (report::ReportedVerdict, Option<Why>) {
-    match conclusion {
-        Conclusion::Misaligned => (report::ReportedVerdict::Misaligned, None),
-        Conclusion::Aligned => (report::ReportedVerdict::Aligned, None),
-        Conclusion::NoPenalty => (report::ReportedVerdict::NoPenalty, None),
-        Conclusion::Inconclusive(why) => (report::ReportedVerdict::Inconclusive, Some(why)),
+        None => Direction::Read,
+        Some(_) => Direction::Write,
     }
 }
 
@@ -385,13 +363,6 @@ fn failed_reads(broken: &Broken<ReadError>) -> Option<report::Failed> {
             })
         }
         ReadError::Load(_) => None,
-    }
-}
-
-fn grid_of(grid: probe::Candidate) -> report::Grid {
-    report::Grid {
-        granularity_bytes: grid.granularity_bytes,
-        offset_bytes: grid.offset_bytes,
     }
 }
 

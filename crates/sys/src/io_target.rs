@@ -11,6 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::ioctl::opcode;
+use serde::Serialize;
 
 use crate::block::{ask, number};
 use crate::error::{Asking, SysError};
@@ -38,7 +39,8 @@ impl FileId {
 }
 
 /// When a write counts as done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// When the device says so: it may still be in a cache that loses it.
     Accepted,

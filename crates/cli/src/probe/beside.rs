@@ -1,85 +1,21 @@
-//! Observations beside the reads: caches, the pace, other users of the device. For display, and in words if they
-//! contradict a verdict.
+//! Observations beside the reads: caches, the pace, other users of the device. In words if they contradict a verdict.
 
 use plumb_load::probe::Probed;
 use plumb_load::probe::beside::Against;
-use plumb_load::probe::cache::Reach;
-use plumb_load::probe::counters::Others;
 use plumb_load::probe::drift::PaceChange;
 use plumb_report::format;
-use plumb_report::probe as report;
+use plumb_report::probe::Cache;
 
 /// The beginning of a reason where a cache answered instead of media.
 const CACHE_SPEED: &str = "not backed by media: cache speed";
 
 /// The facts about a cache, found or stated.
-pub fn cache(probed: Option<&Probed>, stated_bytes: Option<u64>) -> Option<report::Cache> {
-    let found = probed
-        .and_then(|probed| probed.cache)
-        .map(|found| report::FoundCache {
-            first_ns: found.first_ns,
-            again_ns: found.again_ns,
-            held: found.held.map(reach),
-            lost: found.lost.map(reach),
-            fast_share: found.fast_share,
-        });
-    (found.is_some() || stated_bytes.is_some()).then_some(report::Cache {
+pub fn cache(probed: Option<&Probed>, stated_bytes: Option<u64>) -> Option<Cache> {
+    let found = probed.and_then(|probed| probed.cache);
+    (found.is_some() || stated_bytes.is_some()).then_some(Cache {
         stated_bytes,
         found,
     })
-}
-
-fn reach(reach: Reach) -> report::Reach {
-    report::Reach {
-        reads: reach.reads,
-        bytes: reach.bytes,
-    }
-}
-
-/// The pace, look by look.
-pub fn pace(probed: Option<&Probed>) -> Vec<report::ProbePace> {
-    let paces = probed.map_or(&[][..], |probed| probed.course.paces());
-    paces
-        .iter()
-        .map(|pace| report::ProbePace {
-            at_seconds: pace.at.as_secs_f64(),
-            ns: pace.ns,
-        })
-        .collect()
-}
-
-/// The moment from which on it was another.
-pub fn drift(probed: Option<&Probed>) -> Option<report::Drift> {
-    let change = probed.and_then(|probed| probed.course.change())?;
-    let PaceChange {
-        at,
-        before_ns,
-        after_ns,
-    } = change;
-    Some(report::Drift {
-        at_seconds: at.as_secs_f64(),
-        before_ns,
-        after_ns,
-        factor: change.factor(),
-    })
-}
-
-/// The I/O of others.
-pub fn others(others: Others) -> report::Others {
-    let Others {
-        reads,
-        read_bytes,
-        writes,
-        written_bytes,
-        share,
-    } = others;
-    report::Others {
-        reads,
-        read_bytes,
-        writes,
-        written_bytes,
-        share,
-    }
 }
 
 /// Why a verdict is not believed.

@@ -1,17 +1,18 @@
 //! The finding of a probe.
 
 use plumb_geometry::Bytes;
+use plumb_load::probe::conclusion::Conclusion;
 use plumb_model::facts::{Direction, MisalignedTarget, Penalty};
 use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Fix, Severity, Target, TargetLayer};
 use plumb_quoting::Command;
-use plumb_report::probe as report;
+use plumb_report::probe::ProbeReport;
 use plumb_stack::Kind;
 
 /// The defect, if the grid is at an offset.
-pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> {
+pub fn finding(shown: &ProbeReport<'_>, layer: Kind) -> Option<Finding> {
     let grid = shown
         .grid
-        .filter(|_| shown.verdict == report::ReportedVerdict::Misaligned)?;
+        .filter(|_| shown.verdict == Conclusion::Misaligned)?;
     let target = Target {
         host: None,
         device: shown.target.to_owned(),
@@ -20,9 +21,9 @@ pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> 
         identity: None,
         node: None,
     };
-    let (op, of) = match shown.op {
-        report::Op::Read => (Direction::Read, CostOf::ReadTimes),
-        report::Op::Write => (Direction::Write, CostOf::WriteTimes),
+    let of = match shown.op {
+        Direction::Read => CostOf::ReadTimes,
+        Direction::Write => CostOf::WriteTimes,
     };
     let penalty = shown.penalty.map(|penalty| Penalty {
         ratio: penalty.ratio,
@@ -32,7 +33,7 @@ pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> 
     let facts = Facts::MisalignedTarget(MisalignedTarget {
         granularity_bytes: Bytes(grid.granularity_bytes),
         offset_bytes: Bytes(grid.offset_bytes),
-        op,
+        op: shown.op,
         measured: shown.measured(),
         penalty,
     });

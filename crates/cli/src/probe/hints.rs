@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use plumb_geometry::Grid;
+use plumb_load::probe::conclusion::Conclusion;
 use plumb_load::probe::stated::{Statement, StatementComparison};
 use plumb_load::probe::{Candidate, Probed};
-use plumb_report::probe::{Hint, HintOutcome, Op, ReportedVerdict};
+use plumb_model::facts::Direction;
+use plumb_report::probe::{Hint, HintOutcome};
 use plumb_stack::fold::Phase;
 use plumb_stack::{Belief, CellKind, GridFact, Kind, Source, Stack};
 
@@ -114,18 +116,16 @@ fn is_measured(what: CellKind) -> bool {
 
 impl Stated {
     /// The statement beside the measurement: `probed` is `None` where the measurement is not believed.
-    pub fn judged(&self, probed: Option<&Probed>, verdict: ReportedVerdict, op: Op) -> Hint {
-        let (is_flat, is_writing) = (verdict == ReportedVerdict::NoPenalty, op == Op::Write);
+    pub fn judged(&self, probed: Option<&Probed>, verdict: Conclusion, op: Direction) -> Hint {
+        let is_flat = verdict == Conclusion::NoPenalty;
+        let is_writing = op == Direction::Write;
         let comparison = statement(self.what, self.grid).compare(probed, is_flat, is_writing);
         let (outcome, why) = words(comparison, op);
         Hint {
             what: self.what.text().to_owned(),
             layer: self.layer.clone(),
             source: self.source.clone(),
-            grid: plumb_report::probe::Grid {
-                granularity_bytes: self.grid.granularity_bytes,
-                offset_bytes: self.grid.offset_bytes,
-            },
+            grid: self.grid,
             outcome,
             why,
             doubt: self.doubt.clone(),
@@ -145,7 +145,7 @@ fn statement(what: CellKind, grid: Candidate) -> Statement {
 }
 
 /// A comparison as a report shows it.
-fn words(comparison: StatementComparison, op: Op) -> (HintOutcome, String) {
+fn words(comparison: StatementComparison, op: Direction) -> (HintOutcome, String) {
     use HintOutcome::{Confirmed, Open, Refuted};
     let (bytes, ios) = (plumb_report::format::bytes, op.all());
     let none = || format!("no {} pays for crossing it", op.one());
@@ -168,7 +168,9 @@ fn words(comparison: StatementComparison, op: Op) -> (HintOutcome, String) {
             (Refuted, format!("{ios} show blocks of {blocks}"))
         }
         StatementComparison::Apart => (Refuted, format!("is not on the grid that {ios} show")),
-        StatementComparison::NoPenalty if op == Op::Read => (Refuted, none() + "; writes may"),
+        StatementComparison::NoPenalty if op == Direction::Read => {
+            (Refuted, none() + "; writes may")
+        }
         StatementComparison::NoPenalty => (Refuted, none()),
         StatementComparison::NoPenaltyOfReads => (Open, none() + "; it may be about writes"),
         StatementComparison::TooFine => (
@@ -182,6 +184,7 @@ fn words(comparison: StatementComparison, op: Op) -> (HintOutcome, String) {
 
 #[cfg(test)]
 mod tests {
+    use plumb_load::probe::conclusion::Why;
     use plumb_load::probe::{ProbeVerdict as Found, Searched, drift::PaceCourse};
 
     use super::*;
@@ -244,7 +247,7 @@ mod tests {
             (CellKind::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
         ] {
             assert_eq!(
-                words(statement(what, stated).compare_grid(seen), Op::Read).0,
+                words(statement(what, stated).compare_grid(seen), Direction::Read).0,
                 outcome,
                 "{what:?} {stated:?} {seen:?}"
             );
@@ -294,9 +297,9 @@ mod tests {
                 grid: stated,
                 doubt: None,
             };
-            let hint = stated.judged(Some(&probed), ReportedVerdict::NoPenalty, Op::Read);
+            let hint = stated.judged(Some(&probed), Conclusion::NoPenalty, Direction::Read);
             assert_eq!(hint.outcome, outcome, "{what:?} {}", hint.why);
-            let hint = stated.judged(None, ReportedVerdict::Inconclusive, Op::Read);
+            let hint = stated.judged(None, Conclusion::Inconclusive(Why::Broken), Direction::Read);
             assert_eq!(hint.outcome, Open, "nothing was seen");
         }
     }

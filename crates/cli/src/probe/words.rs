@@ -7,9 +7,9 @@ use plumb_geometry::plural;
 use plumb_load::probe::media::Doubt;
 use plumb_load::probe::{Candidate, ProbeVerdict, Probed};
 use plumb_load::{Means, Target};
+use plumb_model::facts::Direction;
 use plumb_quoting::{Command, CommandLine, NoCommand};
 use plumb_report::format;
-use plumb_report::probe as report;
 
 /// How I/O were made.
 pub fn means(means: Means) -> String {
@@ -23,7 +23,7 @@ pub fn means(means: Means) -> String {
 }
 
 /// `4,321 reads, 1,080/s, 4 of up to 30 s, 26 s left; Ctrl-C ends it early`.
-pub fn progress(ios: &AtomicU64, op: report::Op, elapsed: Duration, limit: Duration) -> String {
+pub fn progress(ios: &AtomicU64, op: Direction, elapsed: Duration, limit: Duration) -> String {
     let (made, seconds) = (ios.load(Ordering::Relaxed), elapsed.as_secs_f64());
     format!(
         "{} {}, {}/s, {seconds:.0} of up to {:.0} s, {:.0} s left; Ctrl-C ends it early",
@@ -36,9 +36,9 @@ pub fn progress(ios: &AtomicU64, op: report::Op, elapsed: Duration, limit: Durat
 }
 
 /// Notes for a reader of a finished probe.
-pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
+pub fn notes(probed: &Probed, op: Direction) -> Vec<String> {
     let mut notes = Vec::new();
-    if op == report::Op::Write && probed.verdict == ProbeVerdict::NoPenalty {
+    if op == Direction::Write && probed.verdict == ProbeVerdict::NoPenalty {
         notes.push(
             "if a grid is not a multiple of 2 KiB and only writes of its whole cells are cheaper, no penalty shows either".to_owned(),
         );
@@ -47,8 +47,8 @@ pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
     notes.extend(within.map(|(grid, share)| coarser_within(grid, share)));
     if probed.bytes > probed.space_bytes {
         notes.push(match op {
-            report::Op::Read => "more was read than there is: caches may have answered".to_owned(),
-            report::Op::Write => {
+            Direction::Read => "more was read than there is: caches may have answered".to_owned(),
+            Direction::Write => {
                 "more was written than there is: places came more than once".to_owned()
             }
         });
@@ -94,7 +94,7 @@ fn coarser_than(grid: Candidate) -> [String; 2] {
 }
 
 /// That I/O go through a page cache, and the way past it.
-pub fn through_cache(target: &Target, op: report::Op) -> String {
+pub fn through_cache(target: &Target, op: Direction) -> String {
     let past = match target.is_direct() {
         true => "losetup --direct-io=on lets a loop device go past it",
         false => "its file system refuses direct I/O",
@@ -124,7 +124,7 @@ pub fn doubt(doubt: Doubt) -> String {
 ///
 /// # Errors
 /// When the name is one that no command can hold.
-pub fn scratch(target: &Target, op: report::Op) -> Result<[CommandLine; 2], NoCommand> {
+pub fn scratch(target: &Target, op: Direction) -> Result<[CommandLine; 2], NoCommand> {
     let (name, mib) = (target.name(), (target.size_bytes() >> 20).clamp(1, 1024));
     let write = Command::new("dd if=/dev/urandom")
         .arg(format!("of={name}"))
@@ -136,7 +136,7 @@ pub fn scratch(target: &Target, op: report::Op) -> Result<[CommandLine; 2], NoCo
         write
     };
     let probe = Command::new("plumb probe").path(name);
-    let probe = if op == report::Op::Write {
+    let probe = if op == Direction::Write {
         probe.flags("--write")
     } else {
         probe

@@ -3,7 +3,7 @@
 use plumb_load::probe::WriteCache;
 use plumb_load::probe::write_back::WriteDoubt;
 use plumb_load::{Durability, MayWrite, Target};
-use plumb_report::{format, probe as report};
+use plumb_report::format;
 
 use crate::bench::targets::{Fate, Opened, open_to_write};
 use crate::cli::Probe;
@@ -14,7 +14,7 @@ pub struct Writing {
     /// The permission.
     pub may_write: MayWrite,
     /// When they count as done.
-    pub done: report::Durability,
+    pub done: Durability,
     /// Why.
     pub note: &'static str,
 }
@@ -36,15 +36,11 @@ pub fn open(args: &Probe) -> Result<(Target, Writing), Failure> {
             target.name()
         )));
     };
-    let done = match durability {
-        Durability::Accepted => report::Durability::Accepted,
-        Durability::Medium => report::Durability::Medium,
-    };
     Ok((
         target,
         Writing {
             may_write,
-            done,
+            done: durability,
             note: note(cache),
         },
     ))

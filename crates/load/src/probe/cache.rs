@@ -10,6 +10,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::meter::Meter;
 use super::space::Residue;
 use super::{ProbeReader, Stop};
@@ -65,7 +67,7 @@ impl Trail {
 }
 
 /// A distance: the reads in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Reach {
     /// Reads.
     pub reads: u64,
@@ -74,7 +76,7 @@ pub struct Reach {
 }
 
 /// The cache found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cache {
     /// Median ns of a first read, alone.
     pub first_ns: u64,

@@ -3,6 +3,8 @@
 //! A verdict without a medium, or with another possible cause, is inconclusive. Left out: sentences, which the caller
 //! makes of a [`Why`].
 
+use serde::Serialize;
+
 use super::beside::{self, Against, Beside};
 use super::media::{Doubt, MediaSurvey};
 use super::write_back::{self, WriteDoubt};
@@ -28,7 +30,8 @@ pub struct Facts<'a> {
 }
 
 /// The conclusion of a probe.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
     /// Boundaries, and the first one not at 0.
     Misaligned,
@@ -36,8 +39,8 @@ pub enum Conclusion {
     Aligned,
     /// No start costs more than the margin.
     NoPenalty,
-    /// Undecided.
-    Inconclusive(Why),
+    /// Undecided. A document has the reason in a field of its own.
+    Inconclusive(#[serde(skip)] Why),
 }
 
 /// The reason for an inconclusive probe.

@@ -8,6 +8,7 @@
 use plumb_stats::equivalence::{Margin, Standing, standing};
 use plumb_stats::sequential::{Spending, next_size};
 use plumb_stats::{Interval, Level};
+use serde::Serialize;
 
 use super::meter::{Meter, ReadKind, ReadStarts};
 use super::space::Residue;
@@ -35,7 +36,7 @@ const OUTER: usize = 10;
 const ON: usize = 2;
 
 /// The candidate to confirm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
     /// Bytes from one boundary to the next.
     pub granularity_bytes: u64,

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::target::Target;
 
 /// Bytes of a sector in these counters, for any block size of the device.
@@ -23,7 +25,7 @@ pub struct DiskCounters {
 }
 
 /// I/O of others on a device.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Others {
     /// Reads.
     pub reads: u64,

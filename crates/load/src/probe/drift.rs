@@ -5,6 +5,9 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+
 /// Time between two looks at the pace: at least this, and this many times the duration of a look.
 const EVERY: Duration = Duration::from_millis(100);
 const TIMES_A_LOOK: u32 = 24;
@@ -17,9 +20,10 @@ const OFF: usize = 6;
 const CHANGED: f64 = 1.2;
 
 /// How long a short read took at one time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ReadPace {
     /// Time of all reads before.
+    #[serde(rename = "at_seconds", serialize_with = "as_seconds")]
     pub at: Duration,
     /// ns a read, with the others in flight.
     pub ns: f64,
@@ -49,6 +53,22 @@ impl PaceChange {
     pub fn factor(&self) -> f64 {
         self.after_ns / self.before_ns
     }
+}
+
+/// A document has the factor beside the two times.
+impl Serialize for PaceChange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("PaceChange", 4)?;
+        fields.serialize_field("at_seconds", &self.at.as_secs_f64())?;
+        fields.serialize_field("before_ns", &self.before_ns)?;
+        fields.serialize_field("after_ns", &self.after_ns)?;
+        fields.serialize_field("factor", &self.factor())?;
+        fields.end()
+    }
+}
+
+fn as_seconds<S: Serializer>(at: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(at.as_secs_f64())
 }
 
 impl PaceCourse {

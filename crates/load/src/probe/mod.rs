@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use plumb_stats::Interval;
 use plumb_stats::equivalence::Margin;
+use serde::Serialize;
 
 pub mod beside;
 mod beyond;
@@ -173,7 +174,7 @@ pub enum Reason {
 }
 
 /// The result for a granularity.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Searched {
     /// Bytes.
     pub granularity_bytes: u64,
@@ -184,7 +185,7 @@ pub struct Searched {
 }
 
 /// The cost of a read at a start.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bar {
     /// The start, modulo the granularity.
     pub offset_bytes: u64,

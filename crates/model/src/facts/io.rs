@@ -280,6 +280,26 @@ pub enum Direction {
     Write,
 }
 
+impl Direction {
+    /// One I/O.
+    #[must_use]
+    pub const fn one(self) -> &'static str {
+        match self {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        }
+    }
+
+    /// Several.
+    #[must_use]
+    pub const fn all(self) -> &'static str {
+        match self {
+            Direction::Read => "reads",
+            Direction::Write => "writes",
+        }
+    }
+}
+
 /// `failing-io`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingIo {

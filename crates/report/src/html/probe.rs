@@ -10,7 +10,8 @@ use super::scale::{Linear, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format::{bytes, ns};
 use crate::probe::{
-    ProbeReport, figures, grid_words, headline, searched_words, shown, source_words,
+    ProbeReport, figures, first_word, grid_words, headline, open_words, searched_words, shown,
+    source_words,
 };
 
 /// Space between bars, as a share of one.
@@ -48,7 +49,7 @@ pub fn probed(
             figures(probed)
                 .iter()
                 .for_each(|(name, words)| m.leaf("li", &[], &format!("{name}: {words}")));
-            m.leaf("li", &[], probed.op.open());
+            m.leaf("li", &[], open_words(probed.op));
         });
         findings.iter().for_each(|finding| steps(m, &finding.fix));
         sweep(m, probed);
@@ -80,7 +81,7 @@ fn sweep(m: &mut Markup, probed: &ProbeReport<'_>) {
     let len = probed.penalty.map_or(0, |penalty| penalty.len_bytes);
     let title = format!(
         "{} of {} by where they start",
-        probed.op.first(),
+        first_word(probed.op),
         bytes(len)
     );
     let caption = format!(
@@ -180,7 +181,7 @@ fn pace(m: &mut Markup, probed: &ProbeReport<'_>) {
                 &time_ticks(height, most),
                 &format!("time of a {}", probed.op.one()),
             );
-            let end = last.at_seconds.max(f64::MIN_POSITIVE);
+            let end = last.at.as_secs_f64().max(f64::MIN_POSITIVE);
             let x = Linear {
                 domain: (0.0, end),
                 range: (plot.left, plot.right()),
@@ -194,13 +195,17 @@ fn pace(m: &mut Markup, probed: &ProbeReport<'_>) {
             svg::x_axis(m, plot, &ticks, "time of all I/O, s");
             let ends = probed.pace[1..]
                 .iter()
-                .map(|pace| pace.at_seconds)
+                .map(|pace| pace.at.as_secs_f64())
                 .chain([end]);
             let columns = probed.pace.iter().zip(ends).map(|(pace, until)| {
-                (x.at(pace.at_seconds), x.at(until), Some(height.at(pace.ns)))
+                (
+                    x.at(pace.at.as_secs_f64()),
+                    x.at(until),
+                    Some(height.at(pace.ns)),
+                )
             });
             svg::path(m, "lr", &svg::steps(&columns.collect::<Vec<_>>()));
-            let at = x.at(drift.at_seconds);
+            let at = x.at(drift.at.as_secs_f64());
             svg::line(m, "mark", (at, plot.top), (at, plot.bottom()));
         });
     });

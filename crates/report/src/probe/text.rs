@@ -2,7 +2,9 @@
 
 use plumb_model::Finding;
 
-use super::words::{figures, grid_words, searched_words, shown, source_words};
+use super::words::{
+    figures, first_word, grid_words, open_words, searched_words, shown, source_words,
+};
 use super::{Hint, ProbeReport, verdict};
 use crate::brief;
 use crate::format::{bytes, ns};
@@ -36,7 +38,7 @@ pub fn text(
     hints(&mut page, probed);
     searched(&mut page, probed);
     page.gap();
-    page.wrapped("  ", "  ", probed.op.open());
+    page.wrapped("  ", "  ", open_words(probed.op));
     for note in probed.notes {
         page.wrapped("  note: ", "    ", note);
     }
@@ -55,7 +57,7 @@ fn bars(page: &mut Page, probed: &ProbeReport<'_>) {
     let len = probed.penalty.map_or(0, |penalty| penalty.len_bytes);
     page.heading(&format!(
         "{} of {} by where they start, time of each",
-        probed.op.first(),
+        first_word(probed.op),
         bytes(len)
     ));
     for bar in probed.sweep {

@@ -1,25 +1,53 @@
 //! The result of a probe, in words that text and page share.
 
 use plumb_geometry::{Bytes, plural};
+use plumb_load::probe::cache::Reach;
+use plumb_load::probe::conclusion::Conclusion;
+use plumb_load::probe::counters::Others;
+use plumb_load::probe::drift::PaceChange;
+use plumb_load::probe::{Candidate, Searched};
+use plumb_model::facts::Direction;
 
-use super::{
-    Cache, Drift, Grid, Hint, Op, Others, PenaltyRatio, ProbeReport, Reach, ReportedVerdict,
-    Searched,
-};
+use super::{Cache, Hint, PenaltyRatio, ProbeReport};
 use crate::format::{bytes, count, ns, percent};
+
+const fn verdict_word(verdict: Conclusion) -> &'static str {
+    match verdict {
+        Conclusion::Misaligned => "misaligned",
+        Conclusion::Aligned => "aligned",
+        Conclusion::NoPenalty => "no penalty",
+        Conclusion::Inconclusive(_) => "inconclusive",
+    }
+}
+
+/// Several I/O of a direction, as a sentence begins.
+pub(crate) const fn first_word(op: Direction) -> &'static str {
+    match op {
+        Direction::Read => "Reads",
+        Direction::Write => "Writes",
+    }
+}
+
+/// The direction that a verdict leaves open.
+pub(crate) const fn open_words(op: Direction) -> &'static str {
+    match op {
+        Direction::Read => "writes: unknown, a probe of reads says nothing of them",
+        Direction::Write => "reads: unknown, a probe of writes says nothing of them",
+    }
+}
 
 /// The verdict in a sentence.
 pub(crate) fn headline(probed: &ProbeReport<'_>) -> String {
     let target = probed.target;
-    let (word, ios) = (probed.verdict.word(), probed.op.all());
+    let (word, ios) = (verdict_word(probed.verdict), probed.op.all());
     match (probed.verdict, probed.grid) {
-        (ReportedVerdict::Misaligned | ReportedVerdict::Aligned, Some(grid)) => {
+        (Conclusion::Misaligned | Conclusion::Aligned, Some(grid)) => {
             format!(
                 "{word} for {ios}: the grid of {target} is {}",
                 grid_words(grid)
             )
         }
-        (ReportedVerdict::NoPenalty, _) => {
+        (Conclusion::NoPenalty, _) => {
             let margin = percent(probed.margin_percent / 100.0);
             let most = probed
                 .searched
@@ -42,7 +70,7 @@ pub(crate) fn sentence(probed: &ProbeReport<'_>) -> String {
     let (target, ios) = (probed.target, probed.op.all());
     let head = headline(probed);
     match (head.split_once(": "), &probed.reason) {
-        (Some((_, answer)), _) if probed.verdict != ReportedVerdict::Inconclusive => {
+        (Some((_, answer)), _) if !matches!(probed.verdict, Conclusion::Inconclusive(_)) => {
             format!("{ios}: {answer}")
         }
         (_, Some(reason)) => format!("{ios} of {target}: {}", reason.trim_end_matches('.')),
@@ -51,7 +79,7 @@ pub(crate) fn sentence(probed: &ProbeReport<'_>) -> String {
 }
 
 /// `4 KiB at offset 3 KiB (6 sectors)`.
-pub(crate) fn grid_words(grid: Grid) -> String {
+pub(crate) fn grid_words(grid: Candidate) -> String {
     let offset = match Bytes(grid.offset_bytes).to_sectors_exact() {
         _ if grid.offset_bytes == 0 => "0".to_owned(),
         Some(sectors) => format!("{} ({sectors})", bytes(grid.offset_bytes)),
@@ -143,21 +171,14 @@ fn cache_words(cache: Cache) -> String {
     }
 }
 
-fn drift_words(drift: Drift) -> String {
-    let times = if drift.factor < 1.0 {
-        1.0 / drift.factor
-    } else {
-        drift.factor
-    };
-    let word = if drift.factor < 1.0 {
-        "faster"
-    } else {
-        "slower"
-    };
+fn drift_words(drift: PaceChange) -> String {
+    let factor = drift.factor();
+    let times = if factor < 1.0 { 1.0 / factor } else { factor };
+    let word = if factor < 1.0 { "faster" } else { "slower" };
     format!(
         "from {:.1} s on short I/O were {times:.2} times {word}: {} instead of {}; only I/O close together in time are \
          compared",
-        drift.at_seconds,
+        drift.at.as_secs_f64(),
         ns(drift.after_ns as u64),
         ns(drift.before_ns as u64)
     )
@@ -192,7 +213,7 @@ pub(crate) fn shown<'a>(probed: &'a ProbeReport<'_>) -> impl Iterator<Item = &'a
 }
 
 /// `reads of 1 KiB: no start costs 1.2 % more than another`.
-pub(crate) fn searched_words(one: &Searched, op: Op) -> String {
+pub(crate) fn searched_words(one: &Searched, op: Direction) -> String {
     let found = match one.flat_within {
         Some(share) => format!("no start costs {} more than another", percent(share)),
         None => "undecided".to_owned(),
