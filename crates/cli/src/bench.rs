@@ -131,7 +131,7 @@ impl IntervalLines {
 
     fn interval(
         &mut self,
-        shown: &report::BenchInterval,
+        shown: &plumb_load::figures::IntervalFigures,
         plan: &LoadPlan<'_>,
         interval: &IntervalReport<'_>,
     ) {

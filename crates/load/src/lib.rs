@@ -3,6 +3,7 @@
 //!
 //! - [`workload`], [`plan`]: the load for each target, its rate and its duration
 //! - [`run()`]: carries a plan out and gives a [`RunOutcome`]
+//! - [`figures`]: rates and times of a measurement, as documents have them
 //! - [`session`]: I/O at starts that the caller chose
 //! - [`probe`]: the grid of a target, and the cost of misaligned I/O
 //! - [`replay`]: the I/O of a trace sent again, elsewhere, faster, or beside a plan for them
@@ -13,6 +14,7 @@
 
 mod draw;
 mod engine;
+pub mod figures;
 pub mod fio;
 mod gate;
 pub mod job_file;

@@ -1,9 +1,11 @@
 //! The result of a replay, as text and JSON. The page is in `html/replayed.rs`.
 
+use plumb_load::figures::{Measurement, Times};
+use plumb_load::replay::{CourseFigures, ReplayCounts, SlicePair};
 use plumb_trace::SourceInfo;
 use serde::Serialize;
 
-use crate::bench::{Measurement, Times, rates, times, times_line};
+use crate::bench::{rates, times, times_line};
 use crate::format::{count, ns};
 use crate::json::Document;
 use crate::run::Run;
@@ -29,38 +31,11 @@ pub struct Replay<'a> {
     pub notes: Vec<String>,
 }
 
-/// The counts of a trace's events.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct EventCounts {
-    /// Events that were looked at.
-    pub events: u64,
-    /// Reads that were sent, those that were writes apart.
-    pub reads: u64,
-    /// Writes that were sent.
-    pub writes: u64,
-    /// Writes that were sent as reads.
-    pub writes_as_reads: u64,
-    /// Flushes that were sent.
-    pub flushes: u64,
-    /// Flushes that were not.
-    pub flushes_left_out: u64,
-    /// Discards, which never are.
-    pub discards: u64,
-    /// Requests to write zeroes, which never are.
-    pub zeroes: u64,
-    /// Other events that were not sent.
-    pub others: u64,
-    /// I/O that were folded to fit the target.
-    pub folded: u64,
-    /// Writes that were sent without the flush or the way to the medium that they asked for.
-    pub unforced: u64,
-}
-
 /// The result of a replay.
 #[derive(Debug, Serialize)]
 pub struct Replayed {
     /// The counts of the events.
-    pub counts: EventCounts,
+    pub counts: ReplayCounts,
     /// From the first issue of the trace to the last; `None` without times.
     pub trace_seconds: Option<f64>,
     /// From the first due time to the last completion.
@@ -72,35 +47,13 @@ pub struct Replayed {
     /// Due to issue; `None` where nothing was due at a time.
     pub lateness: Option<Times>,
     /// Reads and writes over time.
-    pub course: Course,
+    pub course: CourseFigures,
     /// Most I/O in flight at once.
     pub in_flight_max: u32,
     /// How I/O were made, in words.
     pub engine: String,
     /// Why it ended, in words.
     pub ended: String,
-}
-
-/// I/O that succeeded, by when they were due, in windows of one length from the beginning on.
-#[derive(Debug, Serialize)]
-pub struct Course {
-    /// Length of each window.
-    pub window_seconds: f64,
-    /// The windows; empty ones among them.
-    pub windows: Vec<ReplayWindow>,
-}
-
-/// A stretch of time.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct ReplayWindow {
-    /// I/O that were due in it.
-    pub ios: u64,
-    /// Their mean time from due, or from issue where nothing was due at a time; `None` without any.
-    pub response_mean_ns: Option<f64>,
-    /// The longest of these.
-    pub response_max_ns: Option<u64>,
-    /// Mean time from due to issue; `None` where nothing was due at a time.
-    pub late_mean_ns: Option<f64>,
 }
 
 /// The result of a comparison.
@@ -127,7 +80,7 @@ pub struct Comparison {
     /// The planned ones.
     pub planned: ReplaySide,
     /// In the order in which they were made.
-    pub pairs: Vec<ReplayPair>,
+    pub pairs: Vec<SlicePair>,
     /// Time of it all.
     pub seconds: f64,
     /// How I/O were made, in words.
@@ -155,24 +108,11 @@ pub struct ReplayRatio {
 #[derive(Debug, Serialize)]
 pub struct ReplaySide {
     /// The counts of the events.
-    pub counts: EventCounts,
+    pub counts: ReplayCounts,
     /// The measurements of the I/O that count.
     pub measured: Measurement,
     /// Due to issue; `None` where nothing was due at a time.
     pub lateness: Option<Times>,
-}
-
-/// A slice that was sent both ways.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct ReplayPair {
-    /// I/O that count each time: at full speed those behind the first eighth of the slice.
-    pub ios: u64,
-    /// Whether today's places came first.
-    pub is_today_first: bool,
-    /// Time an I/O at today's places.
-    pub today_ns: f64,
-    /// Time an I/O at the planned places.
-    pub planned_ns: f64,
 }
 
 /// The document of `plumb replay`.
@@ -292,7 +232,7 @@ fn measured_lines(page: &mut Page, measured: &Measurement, lateness: Option<&Tim
 }
 
 /// The I/O that were sent and those that were not, in words.
-fn counted(counts: &EventCounts) -> String {
+fn counted(counts: &ReplayCounts) -> String {
     let some = |parts: &[(u64, &str)]| {
         let parts = parts.iter().filter(|(ios, _)| *ios > 0);
         let parts: Vec<String> = parts

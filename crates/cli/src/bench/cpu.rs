@@ -1,6 +1,6 @@
 //! How busy the host's processors are, from /proc/stat.
 
-use plumb_report::bench::Cpu;
+use plumb_load::figures::CpuShares;
 
 /// Differences of the kernel's counters.
 pub struct CpuMeter {
@@ -22,14 +22,14 @@ impl CpuMeter {
     }
 
     /// Shares since the last call; `None` where the kernel does not tell, or no tick went by.
-    pub fn since_last(&mut self) -> Option<Cpu> {
+    pub fn since_last(&mut self) -> Option<CpuShares> {
         let before = std::mem::replace(&mut self.last, now())?;
         let after = self.last?;
         let all = after.all.checked_sub(before.all).filter(|&all| all > 0)? as f64;
         let busy = all - after.idle.saturating_sub(before.idle) as f64;
         let user = after.user.saturating_sub(before.user) as f64;
         let share = |ticks: f64| (ticks / all).clamp(0.0, 1.0);
-        Some(Cpu {
+        Some(CpuShares {
             busy_share: share(busy),
             system_share: share(busy - user),
         })

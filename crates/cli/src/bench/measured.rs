@@ -1,10 +1,11 @@
 //! From the engine's tallies to the data of a report.
 
-use plumb_geometry::{Nanos, group_digits, plural};
+use plumb_geometry::{group_digits, plural};
+use plumb_load::figures::{AverageFigures, CpuShares, IntervalFigures};
 use plumb_load::series::Average;
 use plumb_load::{
-    DirectionTally, Ended, Hits, IntervalReport, Job, JobOutcome, Latencies, LoadPlan, Means, Pace,
-    ProcessorUse, RunOutcome, Starts, Tally,
+    Ended, Hits, IntervalReport, Job, JobOutcome, LoadPlan, Means, Pace, ProcessorUse, RunOutcome,
+    Starts, Tally,
 };
 use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
@@ -14,7 +15,7 @@ use crate::status::time_of;
 
 /// The course of a run as it grows.
 pub struct BenchCourse {
-    intervals: Vec<report::BenchInterval>,
+    intervals: Vec<IntervalFigures>,
     cpu: CpuMeter,
 }
 
@@ -28,15 +29,15 @@ impl BenchCourse {
     }
 
     /// Takes an interval in, and gives it back as it is shown.
-    pub fn take(&mut self, interval: &IntervalReport<'_>) -> &report::BenchInterval {
+    pub fn take(&mut self, interval: &IntervalReport<'_>) -> &IntervalFigures {
         let mut tally = Tally::default();
         interval.jobs.iter().for_each(|job| tally.add(job));
-        self.intervals.push(report::BenchInterval {
+        self.intervals.push(IntervalFigures {
             at_seconds: interval.at.as_secs_f64(),
             is_warmup: interval.is_warmup,
             is_partial: interval.is_partial,
             cpu: self.cpu.since_last(),
-            ..shown_interval(&tally, interval.number, interval.length.as_secs_f64())
+            ..tally.interval(interval.number, interval.length.as_secs_f64())
         });
         self.intervals.last().expect("one was just taken in")
     }
@@ -46,7 +47,7 @@ impl BenchCourse {
 pub fn progress(
     plan: &LoadPlan<'_>,
     interval: &IntervalReport<'_>,
-    shown: &report::BenchInterval,
+    shown: &IntervalFigures,
 ) -> String {
     let rate = shown.ios as f64 / shown.seconds.max(f64::MIN_POSITIVE);
     let time = plan.duration.map_or_else(
@@ -56,53 +57,8 @@ pub fn progress(
     format!("{} I/O/s; {time}", group_digits(rate as u64))
 }
 
-/// The joint activity of some jobs in a period.
-fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::BenchInterval {
-    let mut all = latency_or_response(&tally.reads).clone();
-    all.add(latency_or_response(&tally.writes));
-    let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
-    report::BenchInterval {
-        number,
-        at_seconds: seconds,
-        seconds,
-        is_warmup: false,
-        is_partial: false,
-        ios: tally.ios(),
-        bytes: tally.bytes(),
-        failed: tally.failed(),
-        time: brief(&all),
-        read_time: brief(latency_or_response(&tally.reads)),
-        write_time: brief(latency_or_response(&tally.writes)),
-        read_share: (tally.ios() > 0).then(|| tally.reads.ios() as f64 / tally.ios() as f64),
-        in_flight_mean: in_flight_ns as f64 / 1e9 / seconds.max(f64::MIN_POSITIVE),
-        cpu: None,
-    }
-}
-
-/// Since an I/O was due, where it was due at a time; since its issue else.
-fn latency_or_response(side: &DirectionTally) -> &Latencies {
-    if side.response.count() > 0 {
-        &side.response
-    } else {
-        &side.latency
-    }
-}
-
-fn brief(latencies: &Latencies) -> Option<report::Brief> {
-    let quantile = |share| latencies.quantile(share).map(|Nanos(ns)| ns);
-    Some(report::Brief {
-        ios: latencies.count(),
-        mean_ns: latencies.mean_ns()?,
-        deviation_ns: latencies.deviation_ns()?,
-        p50_ns: quantile(0.5)?,
-        p90_ns: quantile(0.9)?,
-        p99_ns: quantile(0.99)?,
-        max_ns: latencies.max()?.0,
-    })
-}
-
 /// The average over the intervals that count; `None` where none does.
-pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<report::Average> {
+pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<AverageFigures> {
     let (first, last) = average.span()?;
     let tally = average.tally();
     let seconds = average.time().as_secs_f64().max(f64::MIN_POSITIVE);
@@ -112,15 +68,15 @@ pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<report::
             .iter()
             .filter(|interval| (first..=last).contains(&interval.number))
     };
-    let interval = report::BenchInterval {
+    let interval = IntervalFigures {
         cpu: mean_cpu(counted()),
         at_seconds: counted()
             .next_back()
             .map_or(seconds, |interval| interval.at_seconds),
-        ..shown_interval(tally, last, seconds)
+        ..tally.interval(last, seconds)
     };
     let ios_per_second = tally.ios() as f64 / seconds;
-    Some(report::Average {
+    Some(AverageFigures {
         first,
         ios_per_second,
         interval,
@@ -128,7 +84,7 @@ pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<report::
 }
 
 /// The mean shares of the processors over some intervals; `None` if none has any.
-fn mean_cpu<'a>(intervals: impl Iterator<Item = &'a report::BenchInterval>) -> Option<report::Cpu> {
+fn mean_cpu<'a>(intervals: impl Iterator<Item = &'a IntervalFigures>) -> Option<CpuShares> {
     let (mut busy, mut system, mut seconds) = (0.0, 0.0, 0.0);
     for interval in intervals {
         if let Some(cpu) = interval.cpu {
@@ -137,7 +93,7 @@ fn mean_cpu<'a>(intervals: impl Iterator<Item = &'a report::BenchInterval>) -> O
             seconds += interval.seconds;
         }
     }
-    (seconds > 0.0).then(|| report::Cpu {
+    (seconds > 0.0).then(|| CpuShares {
         busy_share: busy / seconds,
         system_share: system / seconds,
     })
@@ -153,7 +109,7 @@ pub fn shown_run(
     outcome.jobs.iter().for_each(|job| all.add(&job.tally));
     let sum = |of: fn(&JobOutcome) -> u64| outcome.jobs.iter().map(of).sum::<u64>();
     let seconds = outcome.elapsed.as_secs_f64();
-    let mut total = measured(&all, seconds);
+    let mut total = all.figures(seconds);
     total.not_issued = sum(|job| job.not_issued);
     total.never_back = sum(|job| job.never_back);
     let targets = plan
@@ -179,7 +135,7 @@ pub fn shown_run(
 }
 
 fn target(job: &Job<'_>, outcome: &JobOutcome) -> report::BenchTarget {
-    let mut measured = measured(&outcome.tally, outcome.elapsed.as_secs_f64());
+    let mut measured = outcome.tally.figures(outcome.elapsed.as_secs_f64());
     measured.not_issued = outcome.not_issued;
     measured.never_back = outcome.never_back;
     report::BenchTarget {
@@ -228,59 +184,6 @@ pub fn ended(ended: Ended) -> String {
         Ended::TargetGone(errno) => format!("early, as the target went away ({errno})"),
         Ended::Stuck => "with I/O that never came back".to_owned(),
     }
-}
-
-/// The measurements of a period.
-pub fn measured(tally: &Tally, seconds: f64) -> report::Measurement {
-    let per_second = |number: f64| number / seconds.max(f64::MIN_POSITIVE);
-    let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
-    let failures = tally
-        .failures
-        .iter()
-        .map(|((op, kind), ios)| report::Failures {
-            op: op.word(),
-            kind: kind.to_string(),
-            ios: *ios,
-        });
-    let mut both = tally.reads.clone();
-    both.add(&tally.writes);
-    report::Measurement {
-        ios: tally.ios(),
-        bytes: tally.bytes(),
-        ios_per_second: per_second(tally.ios() as f64),
-        bytes_per_second: per_second(tally.bytes() as f64),
-        in_flight_mean: per_second(in_flight_ns as f64 / 1e9),
-        all: side(&both),
-        reads: side(&tally.reads),
-        writes: side(&tally.writes),
-        failures: failures.collect(),
-        not_issued: 0,
-        never_back: 0,
-    }
-}
-
-fn side(side: &DirectionTally) -> report::DirectionFigures {
-    report::DirectionFigures {
-        ios: side.ios(),
-        bytes: side.bytes,
-        latency: times(&side.latency),
-        response: times(&side.response),
-    }
-}
-
-/// Times as they are shown; `None` without any.
-pub fn times(latencies: &Latencies) -> Option<report::Times> {
-    let quantile = |share| latencies.quantile(share).map(|Nanos(ns)| ns);
-    Some(report::Times {
-        mean_ns: latencies.mean_ns()?,
-        deviation_ns: latencies.deviation_ns()?,
-        p50_ns: quantile(0.5)?,
-        p90_ns: quantile(0.9)?,
-        p99_ns: quantile(0.99)?,
-        p999_ns: quantile(0.999)?,
-        max_ns: latencies.max()?.0,
-        buckets: latencies.buckets(),
-    })
 }
 
 /// The workloads of all jobs, each once.

@@ -2,15 +2,15 @@
 
 use plumb_geometry::group_digits;
 use plumb_load::replay::{
-    Compared, Doubt, Order, Replay, ReplayCounts, ReplayCourse, ReplayVerdict, Replayed,
-    SideTotals, SlicePair, Speed, TraceSurvey,
+    Compared, Doubt, Order, Replay, ReplayVerdict, Replayed, SideTotals, SlicePair, Speed,
+    TraceSurvey,
 };
 use plumb_load::{Ended, Tally};
 use plumb_report::replay as report;
 use plumb_stats::Interval;
 use plumb_stats::equivalence::Margin;
 
-use crate::bench::measured::{ended, engine, measured, times};
+use crate::bench::measured::{ended, engine};
 
 /// How the trace was sent, in words.
 pub fn how(replay: &Replay<'_>) -> String {
@@ -30,67 +30,22 @@ pub fn how(replay: &Replay<'_>) -> String {
 /// A replay that has ended.
 pub fn replayed(replayed: &Replayed, survey: &TraceSurvey) -> report::Replayed {
     let seconds = replayed.elapsed.as_secs_f64();
-    let mut measured = measured(&replayed.tally, seconds);
+    let mut measured = replayed.tally.figures(seconds);
     measured.never_back = replayed.never_back;
     report::Replayed {
-        counts: counts(replayed.counts),
+        counts: replayed.counts,
         trace_seconds: survey.first_ns.map(|_| survey.span.as_secs_f64()),
         seconds,
         measured,
-        flushes: times(&replayed.flushes),
-        lateness: times(&replayed.lateness),
-        course: course(&replayed.course, replayed.lateness.count() > 0),
+        flushes: replayed.flushes.times(),
+        lateness: replayed.lateness.times(),
+        course: replayed.course.figures(replayed.lateness.count() > 0),
         in_flight_max: replayed.in_flight_max,
         engine: engine(replayed.means),
         ended: match replayed.ended {
             Ended::Ios => "with the trace".to_owned(),
             other => ended(other),
         },
-    }
-}
-
-fn course(course: &ReplayCourse, is_timed: bool) -> report::Course {
-    let windows = course.windows().iter().map(|window| {
-        let mean = |sum: u128| (window.ios > 0).then(|| sum as f64 / window.ios as f64);
-        report::ReplayWindow {
-            ios: window.ios,
-            response_mean_ns: mean(window.response_ns_sum),
-            response_max_ns: (window.ios > 0).then_some(window.response_ns_max),
-            late_mean_ns: mean(window.late_ns_sum).filter(|_| is_timed),
-        }
-    });
-    report::Course {
-        window_seconds: course.window().as_secs_f64(),
-        windows: windows.collect(),
-    }
-}
-
-fn counts(counts: ReplayCounts) -> report::EventCounts {
-    let ReplayCounts {
-        events,
-        reads,
-        writes,
-        writes_as_reads,
-        flushes,
-        flushes_left_out,
-        discards,
-        zeroes,
-        others,
-        folded,
-        unforced,
-    } = counts;
-    report::EventCounts {
-        events,
-        reads,
-        writes,
-        writes_as_reads,
-        flushes,
-        flushes_left_out,
-        discards,
-        zeroes,
-        others,
-        folded,
-        unforced,
     }
 }
 
@@ -125,12 +80,6 @@ pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
         ),
     };
     let [today, planned] = &compared.sides;
-    let pairs = compared.pairs.iter().map(|pair| report::ReplayPair {
-        ios: pair.ios,
-        is_today_first: pair.is_today_first,
-        today_ns: pair.today_ns,
-        planned_ns: pair.planned_ns,
-    });
     report::Comparison {
         verdict,
         why,
@@ -142,7 +91,7 @@ pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
         slice_events: compared.slice_events,
         today: side(today),
         planned: side(planned),
-        pairs: pairs.collect(),
+        pairs: compared.pairs.clone(),
         seconds: compared.elapsed.as_secs_f64(),
         engine: engine(compared.means),
         ended: match compared.ended {
@@ -190,9 +139,9 @@ fn side(side: &SideTotals) -> report::ReplaySide {
     let Tally { reads, writes, .. } = &side.tally;
     let busy_ns = reads.latency.sum_ns() + writes.latency.sum_ns();
     report::ReplaySide {
-        counts: counts(side.counts),
-        measured: measured(&side.tally, busy_ns as f64 / 1e9),
-        lateness: times(&side.lateness),
+        counts: side.counts,
+        measured: side.tally.figures(busy_ns as f64 / 1e9),
+        lateness: side.lateness.times(),
     }
 }
 

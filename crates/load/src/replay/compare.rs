@@ -14,6 +14,7 @@ use plumb_stats::equivalence::{Difference, Margin, difference};
 use plumb_stats::{Interval, Level, median_ratio};
 use plumb_sys::Ring;
 use plumb_trace::{Batch, Op, UNKNOWN_NS};
+use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::outcome::{Ended, Means};
@@ -52,7 +53,7 @@ pub struct Comparison {
 }
 
 /// One slice, sent both ways.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SlicePair {
     /// I/O that count each time: at full speed those behind the lead of the slice.
     pub ios: u64,

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 /// More windows than this are put together in pairs: a picture shows no more.
 const WINDOWS_MAX: usize = 240;
 
@@ -45,6 +47,28 @@ impl Default for ReplayCourse {
             windows: Vec::new(),
         }
     }
+}
+
+/// I/O that succeeded, by when they were due, in windows of one length from the beginning on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CourseFigures {
+    /// Length of each window.
+    pub window_seconds: f64,
+    /// The windows; empty ones among them.
+    pub windows: Vec<WindowFigures>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WindowFigures {
+    /// I/O that were due in it.
+    pub ios: u64,
+    /// Their mean time from due, or from issue where nothing was due at a time; `None` without any.
+    pub response_mean_ns: Option<f64>,
+    /// The longest of these.
+    pub response_max_ns: Option<u64>,
+    /// Mean time from due to issue; `None` where nothing was due at a time.
+    pub late_mean_ns: Option<f64>,
 }
 
 impl ReplayCourse {
@@ -90,6 +114,24 @@ impl ReplayCourse {
     pub fn windows(&self) -> &[DueWindow] {
         &self.windows
     }
+
+    /// The figures of the windows. `is_timed` states whether I/O were due at times.
+    #[must_use]
+    pub fn figures(&self, is_timed: bool) -> CourseFigures {
+        let windows = self.windows.iter().map(|window| {
+            let mean = |sum: u128| (window.ios > 0).then(|| sum as f64 / window.ios as f64);
+            WindowFigures {
+                ios: window.ios,
+                response_mean_ns: mean(window.response_ns_sum),
+                response_max_ns: (window.ios > 0).then_some(window.response_ns_max),
+                late_mean_ns: mean(window.late_ns_sum).filter(|_| is_timed),
+            }
+        });
+        CourseFigures {
+            window_seconds: self.window().as_secs_f64(),
+            windows: windows.collect(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +165,31 @@ mod tests {
             };
             assert_eq!(*window, expected, "{at}");
         }
+    }
+
+    /// Two I/O in the first window of 2^20 ns, none in the second, and one in the third.
+    #[test]
+    fn figures_are_means_of_windows() {
+        let mut course = ReplayCourse::default();
+        course.record(0, 10, 110);
+        course.record(50, 80, 350);
+        course.record(2 << 20, 2 << 20, (2 << 20) + 7);
+        let figures = course.figures(true);
+        let window = |ios, mean: Option<f64>, max, late| WindowFigures {
+            ios,
+            response_mean_ns: mean,
+            response_max_ns: max,
+            late_mean_ns: late,
+        };
+        let expected = [
+            window(2, Some(205.0), Some(300), Some(20.0)),
+            window(0, None, None, None),
+            window(1, Some(7.0), Some(7), Some(0.0)),
+        ];
+        assert_eq!(figures.windows, expected);
+        assert_eq!(figures.window_seconds, 1_048_576.0 / 1e9);
+        let untimed = course.figures(false).windows;
+        assert!(untimed.iter().all(|window| window.late_mean_ns.is_none()));
     }
 
     #[test]

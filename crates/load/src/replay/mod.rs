@@ -31,7 +31,7 @@ use crate::trace::{Gatherer, TraceSink, Tracer, channel};
 use crate::workload::WorkloadError;
 
 pub use compare::{Compared, Comparison, Doubt, ReplayVerdict, SideTotals, SlicePair, compare};
-pub use course::{DueWindow, ReplayCourse};
+pub use course::{CourseFigures, DueWindow, ReplayCourse, WindowFigures};
 pub use error::ReplayError;
 pub use order::Order;
 pub use remap::{MODULUS_BYTES, Move, Remap};

@@ -2,6 +2,7 @@
 //! on the target.
 
 use plumb_trace::{Batch, Event, Op, UNKNOWN_NS, flags};
+use serde::Serialize;
 
 use crate::replay::error::ReplayError;
 use crate::replay::remap::Remap;
@@ -19,7 +20,7 @@ pub trait EventSource {
 }
 
 /// The counts of a trace's events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReplayCounts {
     /// Events that were looked at.
     pub events: u64,

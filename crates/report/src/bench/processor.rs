@@ -61,8 +61,10 @@ pub fn sentence(bench: &Bench) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plumb_load::figures::{CpuShares, DirectionFigures, Measurement};
+
     use super::*;
-    use crate::bench::{BenchTarget, Cpu, DirectionFigures, Measurement};
+    use crate::bench::BenchTarget;
 
     fn measurement() -> Measurement {
         let side = || DirectionFigures {
@@ -104,7 +106,7 @@ mod tests {
             seconds: 1.0,
             intervals: Vec::new(),
             average: None,
-            cpu: host.map(|busy_share| Cpu {
+            cpu: host.map(|busy_share| CpuShares {
                 busy_share,
                 system_share: 0.0,
             }),

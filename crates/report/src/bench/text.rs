@@ -1,12 +1,11 @@
 //! A benchmark as text: a line an interval with the columns of Vdbench, and a summary.
 
+use plumb_load::figures::{
+    AverageFigures, Brief, DirectionFigures, IntervalFigures, Measurement, Times,
+};
 use plumb_quoting::visible;
 
-use crate::bench::{
-    Average, Bench, BenchInterval, BenchRun, BenchTarget, Brief, DirectionFigures, Measurement,
-    Times,
-};
-use crate::bench::{processor, study, sweep, verdict};
+use crate::bench::{Bench, BenchRun, BenchTarget, processor, study, sweep, verdict};
 use crate::brief;
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{FigureColumn, Page, Paper};
@@ -81,7 +80,7 @@ fn row(words: &[impl AsRef<str>; 13], columns: IntervalColumns) -> String {
 
 /// The line of an interval.
 #[must_use]
-pub fn interval_line(interval: &BenchInterval, columns: IntervalColumns) -> String {
+pub fn interval_line(interval: &IntervalFigures, columns: IntervalColumns) -> String {
     let name = if interval.is_partial {
         "rest".to_owned()
     } else if interval.is_warmup {
@@ -94,11 +93,11 @@ pub fn interval_line(interval: &BenchInterval, columns: IntervalColumns) -> Stri
 
 /// The line of an average: `avg_2-60`.
 #[must_use]
-pub fn average_line(average: &Average, columns: IntervalColumns) -> String {
+pub fn average_line(average: &AverageFigures, columns: IntervalColumns) -> String {
     row(&cells(&average_name(average), &average.interval), columns)
 }
 
-fn average_name(average: &Average) -> String {
+fn average_name(average: &AverageFigures) -> String {
     format!("avg_{}-{}", average.first, average.interval.number)
 }
 
@@ -111,7 +110,7 @@ pub fn run_heading(number: usize, runs: usize, name: &str, columns: IntervalColu
 }
 
 /// Columns as Vdbench has them.
-fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
+fn cells(name: &str, interval: &IntervalFigures) -> [String; 13] {
     let seconds = interval.seconds.max(f64::MIN_POSITIVE);
     let ms = |ns: f64| format!("{:.3}", ns / 1e6);
     let mean = |time: Option<Brief>| time.map_or_else(|| "-".to_owned(), |time| ms(time.mean_ns));
@@ -359,8 +358,9 @@ const TIMES: [FigureColumn; 6] = [
 
 #[cfg(test)]
 mod tests {
+    use plumb_load::figures::CpuShares;
+
     use super::*;
-    use crate::bench::Cpu;
 
     /// The sums by hand: 2,000 I/O of 8 KiB in 2 s are 1,000 a second and 7.8125 MiB/s.
     #[test]
@@ -374,7 +374,7 @@ mod tests {
             p99_ns: 2_100_000,
             max_ns: 12_345_678,
         };
-        let interval = BenchInterval {
+        let interval = IntervalFigures {
             number: 3,
             at_seconds: 6.0,
             seconds: 2.0,
@@ -388,7 +388,7 @@ mod tests {
             write_time: None,
             read_share: Some(0.7),
             in_flight_mean: 1.5,
-            cpu: Some(Cpu {
+            cpu: Some(CpuShares {
                 busy_share: 0.125,
                 system_share: 0.05,
             }),
@@ -437,7 +437,7 @@ mod tests {
             p99_ns: 5_400_000,
             max_ns: 5_400_000,
         };
-        let rest = BenchInterval {
+        let rest = IntervalFigures {
             number: 4,
             at_seconds: 3.001,
             seconds: 0.001,

@@ -1,14 +1,14 @@
 //! A benchmark as one page: figures, the course of rate and time, and how the times are spread.
 
+use plumb_load::figures::{DirectionFigures, IntervalFigures, Measurement, Times};
+
 use super::bench_series as series;
 use super::markup::Markup;
 use super::over_time::{self, ChartLine};
 use super::page::{document, figure, legend, table};
 use super::scale::{Linear, Log, Tick};
 use super::svg::{self, Plot};
-use crate::bench::{
-    Bench, BenchInterval, BenchRun, DirectionFigures, Measurement, Sweep, Times, processor_words,
-};
+use crate::bench::{Bench, BenchRun, Sweep, processor_words};
 use crate::format::{bytes, count, ns, rate};
 
 /// The page.
@@ -161,7 +161,7 @@ pub fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<
 }
 
 /// The intervals without the rest at the end of the run; that alone if nothing else was measured.
-fn full_intervals(run: &BenchRun) -> impl Iterator<Item = &BenchInterval> {
+fn full_intervals(run: &BenchRun) -> impl Iterator<Item = &IntervalFigures> {
     let has_full = run.intervals.iter().any(|interval| !interval.is_partial);
     let intervals = run.intervals.iter();
     intervals.filter(move |interval| !(has_full && interval.is_partial))
@@ -173,10 +173,10 @@ fn course(
     title: &str,
     unit: &str,
     run: &BenchRun,
-    what: impl Fn(&BenchInterval) -> Option<f64>,
+    what: impl Fn(&IntervalFigures) -> Option<f64>,
 ) {
     let stretch =
-        |interval: &BenchInterval| (interval.at_seconds - interval.seconds, interval.at_seconds);
+        |interval: &IntervalFigures| (interval.at_seconds - interval.seconds, interval.at_seconds);
     let stretches: Vec<(f64, f64)> = full_intervals(run).map(stretch).collect();
     let line = ChartLine {
         class: "lr",

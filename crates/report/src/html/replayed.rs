@@ -1,16 +1,17 @@
 //! The report of `plumb replay` as one page: I/O that were sent and those that were not, their times and their delay;
 //! or the gain of a plan, pair by pair.
 
+use plumb_load::figures::{Measurement, Times};
+use plumb_load::replay::{CourseFigures, ReplayCounts};
+
 use super::bench::{spread, times_row, times_rows, times_table};
 use super::markup::Markup;
 use super::over_time::{self, ChartLine};
 use super::page::{document, table};
 use super::replayed_pairs as pairs;
-use crate::bench::{Measurement, Times, rates};
+use crate::bench::rates;
 use crate::format::{count, ns};
-use crate::replay::{
-    Comparison, Course, EventCounts, Replay, Replayed, gain_words, head, verdict_words,
-};
+use crate::replay::{Comparison, Replay, Replayed, gain_words, head, verdict_words};
 
 /// The page.
 #[must_use]
@@ -69,7 +70,7 @@ fn behind(name: &str, lateness: Option<&Times>) -> Option<Vec<String>> {
 }
 
 /// Mean times and their lateness share an axis; the longest would dwarf both.
-fn over_the_course(m: &mut Markup, course: &Course) {
+fn over_the_course(m: &mut Markup, course: &CourseFigures) {
     let width = course.window_seconds;
     let stretches: Vec<(f64, f64)> = (0..course.windows.len())
         .map(|at| (at as f64 * width, (at + 1) as f64 * width))
@@ -161,8 +162,8 @@ fn compared(m: &mut Markup, replay: &Replay<'_>, comparison: &Comparison) {
 }
 
 /// The counts of the trace's events: a column for each side.
-fn became(m: &mut Markup, sides: &[(&str, &EventCounts)]) {
-    type CountRow = (fn(&EventCounts) -> u64, &'static str, &'static str);
+fn became(m: &mut Markup, sides: &[(&str, &ReplayCounts)]) {
+    type CountRow = (fn(&ReplayCounts) -> u64, &'static str, &'static str);
     const ROWS: [CountRow; 10] = [
         (|counts| counts.reads, "reads", "sent"),
         (|counts| counts.writes_as_reads, "writes", "sent as reads"),

@@ -1,11 +1,13 @@
 //! The gain of each pair of a comparison: a dot for each pair, over the interval of the gain and the margin.
 
+use plumb_load::replay::SlicePair;
+
 use super::markup::Markup;
 use super::page::{figure, legend};
 use super::scale::{Linear, Log, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format::ns;
-use crate::replay::{Comparison, ReplayPair};
+use crate::replay::Comparison;
 
 /// More pairs have no words of their own: the page would be all words.
 const HINTS_MAX: usize = 400;
@@ -15,13 +17,13 @@ const FACTORS: [f64; 13] = [
     1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1000.0,
 ];
 
-fn gain(pair: &ReplayPair) -> f64 {
+fn gain(pair: &SlicePair) -> f64 {
     pair.today_ns / pair.planned_ns
 }
 
 /// The picture; nothing without pairs.
 pub fn draw(m: &mut Markup, comparison: &Comparison) {
-    let pairs: Vec<&ReplayPair> = comparison
+    let pairs: Vec<&SlicePair> = comparison
         .pairs
         .iter()
         .filter(|pair| gain(pair).is_normal())
@@ -57,7 +59,7 @@ pub fn draw(m: &mut Markup, comparison: &Comparison) {
     });
 }
 
-fn picture(m: &mut Markup, plot: Plot, comparison: &Comparison, pairs: &[&ReplayPair]) {
+fn picture(m: &mut Markup, plot: Plot, comparison: &Comparison, pairs: &[&SlicePair]) {
     let margin = 1.0 + comparison.margin;
     let ends = comparison
         .gain
@@ -112,7 +114,7 @@ fn picture(m: &mut Markup, plot: Plot, comparison: &Comparison, pairs: &[&Replay
             .iter()
             .enumerate()
             .filter(|(_, pair)| pair.is_today_first == is_today_first);
-        let dot = |(at, pair): (usize, &&ReplayPair)| {
+        let dot = |(at, pair): (usize, &&SlicePair)| {
             format!(
                 "M{} {}h0",
                 svg::num(x.at(at as f64 + 0.5)),
