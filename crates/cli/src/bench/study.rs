@@ -74,23 +74,11 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
 }
 
 fn table(study: &Gather, rates: &[f64]) -> report::Study {
-    let rows = study.gains(rates).into_iter().map(|gain| report::StudyRow {
-        threads: gain.combination.threads,
-        order: if gain.combination.is_random {
-            "random"
-        } else {
-            "sequential"
-        },
-        records: gain.combination.records,
-        ios_per_second: gain.ios_per_second,
-        records_per_second: gain.records_per_second,
-        gain: gain.gain,
-    });
     let ops = if study.writes { "writes" } else { "reads" };
     report::Study {
         record_bytes: study.record_bytes,
         ops,
-        rows: rows.collect(),
+        rows: study.gains(rates),
     }
 }
 

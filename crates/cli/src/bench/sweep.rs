@@ -28,80 +28,21 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
         0 => "writes",
         _ => "reads and writes",
     };
-    let offsets = runs.iter().map(|run| report::Offset {
-        offset_bytes: run.offset,
-        ios_per_second: run.rates.iter().sum::<f64>() / run.rates.len().max(1) as f64,
-        intervals: run.rates.len(),
-    });
-    let sweep = report::Sweep {
+    report::Sweep {
         target: part.path.display().to_string(),
         ops,
         len_bytes: part.length_max(),
         unit_bytes: unit,
-        verdict: "inconclusive",
-        grid: None,
-        penalty: None,
-        difference: None,
-        why: None,
-        offsets: offsets.collect(),
-    };
-    with_verdict(verdict, sweep)
-}
-
-/// Adds a verdict to the measurements.
-pub fn with_verdict(verdict: SweepVerdict, sweep: report::Sweep) -> report::Sweep {
-    match verdict {
-        SweepVerdict::Grid {
-            granularity,
-            granularity_max,
-            offset,
-            penalty,
-        } => report::Sweep {
-            verdict: "grid",
-            grid: Some(report::Grid {
-                granularity_bytes: granularity,
-                granularity_bytes_max: granularity_max,
-                offset_bytes: offset,
-            }),
-            penalty: Some(ratio(penalty.ratio)),
-            ..sweep
-        },
-        SweepVerdict::NoDifference { ratio: found } => report::Sweep {
-            verdict: "no-difference",
-            difference: Some(ratio(found)),
-            ..sweep
-        },
-        SweepVerdict::Inconclusive { why } => report::Sweep {
-            why: Some(why),
-            ..sweep
-        },
+        verdict,
+        offsets: runs,
     }
 }
 
 /// The exit status of a sweep alone: a grid that starts off offset 0 is a finding.
 pub fn exit(sweep: &report::Sweep) -> Exit {
-    match &sweep.grid {
-        Some(grid) if grid.offset_bytes > 0 => Exit::Findings,
-        _ if sweep.verdict == "inconclusive" => Exit::Unknown,
-        _ => Exit::Clean,
-    }
-}
-
-/// Observations of the rate above the line come first.
-fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::RateRatio {
-    let [below, above] = interval.n;
-    let plumb_stats::Interval {
-        estimate,
-        low,
-        high,
-        level,
-        ..
-    } = interval;
-    report::RateRatio {
-        estimate,
-        low,
-        high,
-        level: level.value(),
-        n: [above, below],
+    match &sweep.verdict {
+        SweepVerdict::Grid { offset, .. } if *offset > 0 => Exit::Findings,
+        SweepVerdict::Inconclusive { .. } => Exit::Unknown,
+        SweepVerdict::Grid { .. } | SweepVerdict::NoDifference { .. } => Exit::Clean,
     }
 }

@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 
 use plumb_geometry::SECTOR;
 use plumb_load::series::{self, OffsetRun};
-use plumb_report::bench::{Offset, Sweep};
+use plumb_report::bench::Sweep;
 use plumb_trace::series::{DeviceRow, Series, SeriesTool};
 
-use crate::bench::sweep::with_verdict;
 use crate::failure::Failure;
 
 /// A file that holds no sweep.
@@ -82,19 +81,14 @@ pub fn judge(path: &str, series: &Series) -> Result<Sweep, Failure> {
             rates: run.rows.iter().map(|row| row.per_second()).collect(),
         })
         .collect();
-    let sweep = Sweep {
+    Ok(Sweep {
         target: path.to_owned(),
         ops: operations(&runs),
         len_bytes,
         unit_bytes: len_bytes,
-        verdict: "inconclusive",
-        grid: None,
-        penalty: None,
-        difference: None,
-        why: None,
-        offsets: measured.iter().map(shown).collect(),
-    };
-    Ok(with_verdict(series::judge(&measured, len_bytes), sweep))
+        verdict: series::judge(&measured, len_bytes),
+        offsets: measured,
+    })
 }
 
 fn runs_of(series: &Series) -> Vec<NamedRun<'_>> {
@@ -109,14 +103,6 @@ fn runs_of(series: &Series) -> Vec<NamedRun<'_>> {
         }
     }
     runs
-}
-
-fn shown(run: &OffsetRun) -> Offset {
-    Offset {
-        offset_bytes: run.offset,
-        ios_per_second: run.rates.iter().sum::<f64>() / run.rates.len().max(1) as f64,
-        intervals: run.rates.len(),
-    }
 }
 
 /// Offsets in bytes, in the order of the names; `None` where a name holds none or all are equal.

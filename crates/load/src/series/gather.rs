@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use super::{Area, Rate, Run, RunPart, Series};
 use crate::job_file::FileLine;
 
@@ -28,20 +30,38 @@ pub struct Gather {
 }
 
 /// One combination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Combination {
     /// Threads that have one I/O each.
     pub threads: u32,
     /// Whether starts are random; in sequence else.
+    #[serde(rename = "order", serialize_with = "serialize_order")]
     pub is_random: bool,
     /// Records in an I/O.
     pub records: u32,
 }
 
+impl Combination {
+    /// The word for the order of starts.
+    #[must_use]
+    pub const fn order(self) -> &'static str {
+        order_word(self.is_random)
+    }
+}
+
+const fn order_word(is_random: bool) -> &'static str {
+    if is_random { "random" } else { "sequential" }
+}
+
+fn serialize_order<S: Serializer>(is_random: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(order_word(*is_random))
+}
+
 /// The gain of a combination.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Gain {
     /// The combination.
+    #[serde(flatten)]
     pub combination: Combination,
     /// I/O a second.
     pub ios_per_second: f64,
@@ -88,7 +108,7 @@ impl Gather {
             is_random,
             records,
         } = combination;
-        let order = if is_random { "random" } else { "sequential" };
+        let order = combination.order();
         let bytes = self.record_bytes * u64::from(records);
         let part = RunPart {
             workload: order.to_owned(),

@@ -6,6 +6,7 @@
 //! a coarser grid treats all these starts alike. Everything else is inconclusive, never a grid.
 
 use plumb_stats::{Interval, Level, ratio_of_means};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::{Rate, Run, RunPart, Series};
 
@@ -34,6 +35,25 @@ pub struct OffsetRun {
     pub rates: Vec<f64>,
 }
 
+impl OffsetRun {
+    /// The mean rate, I/O a second; 0 without an interval.
+    #[must_use]
+    pub fn ios_per_second(&self) -> f64 {
+        self.rates.iter().sum::<f64>() / self.rates.len().max(1) as f64
+    }
+}
+
+/// A document has the mean rate and the number of intervals.
+impl Serialize for OffsetRun {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("OffsetRun", 3)?;
+        fields.serialize_field("offset_bytes", &self.offset)?;
+        fields.serialize_field("ios_per_second", &self.ios_per_second())?;
+        fields.serialize_field("intervals", &self.rates.len())?;
+        fields.end()
+    }
+}
+
 /// The verdict of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepVerdict {
@@ -58,6 +78,69 @@ pub enum SweepVerdict {
         /// Why.
         why: String,
     },
+}
+
+/// A document has a field for each verdict beside its word, and null in those of the other verdicts.
+impl Serialize for SweepVerdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (word, grid, penalty, difference, why) = match self {
+            SweepVerdict::Grid {
+                granularity,
+                granularity_max,
+                offset,
+                penalty,
+            } => {
+                let grid = SweepGrid {
+                    granularity_bytes: *granularity,
+                    granularity_bytes_max: *granularity_max,
+                    offset_bytes: *offset,
+                };
+                ("grid", Some(grid), Some(&penalty.ratio), None, None)
+            }
+            SweepVerdict::NoDifference { ratio } => {
+                ("no-difference", None, None, Some(ratio), None)
+            }
+            SweepVerdict::Inconclusive { why } => ("inconclusive", None, None, None, Some(why)),
+        };
+        let mut fields = serializer.serialize_struct("SweepVerdict", 5)?;
+        fields.serialize_field("verdict", word)?;
+        fields.serialize_field("grid", &grid)?;
+        fields.serialize_field("penalty", &penalty.map(SweepRatio::new))?;
+        fields.serialize_field("difference", &difference.map(SweepRatio::new))?;
+        fields.serialize_field("why", &why)?;
+        fields.end()
+    }
+}
+
+/// The grid of a verdict in a document.
+#[derive(serde::Serialize)]
+struct SweepGrid {
+    granularity_bytes: u64,
+    granularity_bytes_max: u64,
+    offset_bytes: u64,
+}
+
+/// A ratio of rates in a document: observations of the rate above the line come first.
+#[derive(serde::Serialize)]
+struct SweepRatio {
+    estimate: f64,
+    low: f64,
+    high: f64,
+    level: f64,
+    n: [usize; 2],
+}
+
+impl SweepRatio {
+    fn new(ratio: &Interval<[usize; 2]>) -> SweepRatio {
+        let [below, above] = ratio.n;
+        SweepRatio {
+            estimate: ratio.estimate,
+            low: ratio.low,
+            high: ratio.high,
+            level: ratio.level.value(),
+            n: [above, below],
+        }
+    }
 }
 
 /// Rate of I/O that fit, divided by that of those that do not.

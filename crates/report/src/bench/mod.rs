@@ -14,8 +14,8 @@ use crate::json::Document;
 use crate::run::Run;
 use crate::verdict::Outcome;
 
-pub use study::{Study, StudyRow};
-pub use sweep::{Grid, Offset, RateRatio, Sweep, sweep_text};
+pub use study::Study;
+pub use sweep::{Sweep, sweep_text};
 pub use text::{IntervalColumns, average_line, heading, interval_line, run_heading, summary};
 pub use verdict::verdict;
 

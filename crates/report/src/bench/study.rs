@@ -1,6 +1,7 @@
 //! The gain of threads, order and gathering records into one I/O, as a table.
 
 use plumb_geometry::plural;
+use plumb_load::series::gather::Gain;
 use serde::Serialize;
 
 use crate::format::{bytes, count, digits};
@@ -14,24 +15,7 @@ pub struct Study {
     /// The operation: reads or writes.
     pub ops: &'static str,
     /// Every combination, in the order of the runs.
-    pub rows: Vec<StudyRow>,
-}
-
-/// One combination.
-#[derive(Debug, Serialize)]
-pub struct StudyRow {
-    /// Threads that have one I/O each.
-    pub threads: u32,
-    /// `random` or `sequential`.
-    pub order: &'static str,
-    /// Records in an I/O.
-    pub records: u32,
-    /// I/O a second.
-    pub ios_per_second: f64,
-    /// Records a second.
-    pub records_per_second: f64,
-    /// By those of single random records with as many threads; `None` where that was not measured.
-    pub gain: Option<f64>,
+    pub rows: Vec<Gain>,
 }
 
 /// The table as text.
@@ -49,9 +33,9 @@ pub(super) fn draw(page: &mut Page, study: &Study) {
             .map_or_else(|| "-".to_owned(), |gain| format!("{}x", digits(gain)));
         page.line(format!(
             "{:>7}  {:<10} {:>15} {:>15} {:>19} {gain:>8}",
-            count(u64::from(row.threads)),
-            row.order,
-            count(u64::from(row.records)),
+            count(u64::from(row.combination.threads)),
+            row.combination.order(),
+            count(u64::from(row.combination.records)),
             digits(row.ios_per_second),
             digits(row.records_per_second),
         ));
@@ -65,14 +49,17 @@ pub(super) fn draw(page: &mut Page, study: &Study) {
 /// The meaning of the table, in sentences.
 #[must_use]
 pub fn sentences(study: &Study) -> Vec<String> {
-    let best = |is_meant: &dyn Fn(&StudyRow) -> bool| {
+    let best = |is_meant: &dyn Fn(&Gain) -> bool| {
         let rows = study.rows.iter().filter(|row| is_meant(row));
         rows.filter_map(|row| Some((row.gain?, row)))
             .max_by(|a, b| a.0.total_cmp(&b.0))
     };
-    let told = |what: &str, found: Option<(f64, &StudyRow)>| {
+    let told = |what: &str, found: Option<(f64, &Gain)>| {
         found.map(|(gain, row)| {
-            let (records, threads) = (u64::from(row.records), u64::from(row.threads));
+            let (records, threads) = (
+                u64::from(row.combination.records),
+                u64::from(row.combination.threads),
+            );
             let gain = digits(gain);
             format!(
                 "{what}: at most {gain}x, with {} an I/O and {}.",
@@ -84,15 +71,15 @@ pub fn sentences(study: &Study) -> Vec<String> {
     let mut words: Vec<String> = [
         told(
             "In sequence, one record at a time",
-            best(&|row| row.order == "sequential" && row.records == 1),
+            best(&|row| !row.combination.is_random && row.combination.records == 1),
         ),
         told(
             "Gathered, at random",
-            best(&|row| row.order == "random" && row.records > 1),
+            best(&|row| row.combination.is_random && row.combination.records > 1),
         ),
         told(
             "Gathered and in sequence",
-            best(&|row| row.order == "sequential" && row.records > 1),
+            best(&|row| !row.combination.is_random && row.combination.records > 1),
         ),
     ]
     .into_iter()

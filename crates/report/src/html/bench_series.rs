@@ -1,5 +1,8 @@
 //! Several runs on the page of a benchmark: their averages, and their joint meaning.
 
+use plumb_load::series::OffsetRun;
+use plumb_load::series::gather::Gain;
+
 use super::markup::Markup;
 use super::page::{figure, or_dash, table};
 use super::scale::{Linear, Tick, multiples, round_step, tick_label};
@@ -23,9 +26,9 @@ pub fn sweep(m: &mut Markup, sweep: &Sweep) {
         .iter()
         .map(|at| {
             vec![
-                count(at.offset_bytes),
-                digits(at.ios_per_second),
-                count(at.intervals as u64),
+                count(at.offset),
+                digits(at.ios_per_second()),
+                count(at.rates.len() as u64),
             ]
         })
         .collect();
@@ -42,7 +45,7 @@ fn rates(m: &mut Markup, sweep: &Sweep) {
     let highest = sweep
         .offsets
         .iter()
-        .map(|at| at.ios_per_second)
+        .map(OffsetRun::ios_per_second)
         .fold(1.0, f64::max)
         * 1.05;
     let plot = Plot::WIDE;
@@ -74,14 +77,14 @@ fn rates(m: &mut Markup, sweep: &Sweep) {
                 let labels = sweep.offsets.iter().enumerate().step_by(each);
                 let labels = labels.map(|(at, run)| Tick {
                     at: x.at(at as f64 + 0.5),
-                    label: count(run.offset_bytes),
+                    label: count(run.offset),
                 });
                 svg::x_axis(m, plot, &labels.collect::<Vec<_>>(), "offset, bytes");
                 let steps = sweep.offsets.iter().enumerate().map(|(at, run)| {
                     (
                         x.at(at as f64),
                         x.at(at as f64 + 1.0),
-                        Some(y.at(run.ios_per_second)),
+                        Some(y.at(run.ios_per_second())),
                     )
                 });
                 svg::path(m, "lr", &svg::steps(&steps.collect::<Vec<_>>()));
@@ -100,11 +103,11 @@ pub fn study(m: &mut Markup, study: &Study) {
     for words in study_words(study) {
         m.leaf("p", &[], &words);
     }
-    let row = |row: &crate::bench::StudyRow| {
+    let row = |row: &Gain| {
         vec![
-            row.order.to_owned(),
-            count(u64::from(row.threads)),
-            count(u64::from(row.records)),
+            row.combination.order().to_owned(),
+            count(u64::from(row.combination.threads)),
+            count(u64::from(row.combination.records)),
             digits(row.ios_per_second),
             digits(row.records_per_second),
             or_dash(row.gain, |gain| format!("{}x", digits(gain))),
