@@ -27,6 +27,7 @@ mod label;
 mod ondisk;
 mod read;
 mod relocate;
+mod rpm;
 mod rrd;
 
 /// The fewest bytes that make an input gzip: its fixed head without any optional field.
@@ -55,6 +56,7 @@ const OTHERS: &[(&str, Target)] = &[
     ("ondisk", ondisk::disk),
     ("parquet", |data| in_file("parquet", data)),
     ("profile", profile),
+    ("rpm_header", rpm::header),
     ("rrd", rrd::dump),
     ("saved_label", relocate::saved_label),
     ("sniff", sniff),

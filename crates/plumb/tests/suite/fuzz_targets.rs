@@ -22,6 +22,7 @@ const REACHED: &[(&str, &[&str])] = &[
     ("label/src/", &["label_gpt", "label_mbr", "label_vtoc"]),
     ("load/src/fio/", &["fio_job"]),
     ("load/src/vdbench/", &["vdbench"]),
+    ("packages/src/rpm.rs", &["rpm_header"]),
     ("profile/src/codec", &["profile"]),
     ("relocate/src/labels/saved.rs", &["saved_label"]),
     ("relocate/src/marker.rs", &["marker", "move_journal"]),
