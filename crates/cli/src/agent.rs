@@ -57,7 +57,7 @@ use judge::{Change, Judge};
 use layout::LayoutWatch;
 use log::ChangeLog;
 use notify::Notifier;
-use packages::PackageFile;
+use packages::PackageLists;
 use publish::Board;
 use recent::RecentWindows;
 use recording::Recordings;
@@ -146,7 +146,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         fault: None,
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
-        packages: PackageFile::default(),
+        packages: PackageLists::of_host(),
         layout: LayoutWatch::new(layout::request_folder(), Path::new(identity::DISKS)),
         recent,
         log: ChangeLog::open(),
@@ -571,7 +571,7 @@ struct RunningAgent {
     fault: Option<String>,
     judge: Judge,
     survey: SurveyFile,
-    packages: PackageFile,
+    packages: PackageLists,
     layout: LayoutWatch,
     recent: Arc<RecentWindows>,
     log: ChangeLog,
@@ -647,7 +647,7 @@ impl RunningAgent {
 
     /// Notes the packages of the host, if some of them are new.
     fn note_packages(&mut self, writer: &mut Writer, at_ns: i64) {
-        match self.packages.read_new(Path::new(packages::FILE)) {
+        match self.packages.read_new() {
             Ok(Some(packages)) => note_host(writer, at_ns, HostFactSource::Packages, &packages),
             Ok(None) => {}
             Err(why) => output::say(&format!("the packages of the host cannot be read: {why}")),

@@ -1,239 +1,197 @@
-//! The packages of the host, from the list of dpkg. An upgrade may change the I/O of a program.
+//! The packages of the host, from the lists of dpkg and RPM. An upgrade may change the I/O of a program. Databases that RPM made before it
+//! used SQLite (Berkeley DB and NDB) are not read.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::path::Path;
+use std::fmt::Display;
+use std::fs::{File, Metadata};
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plumb_model::facts::{HostFact, HostValue};
+use plumb_packages::{PACKAGES_MAX, dpkg};
 
 use super::survey::SeenVersion;
 
+mod rpm_database;
+
 /// The list of dpkg.
-pub const FILE: &str = "/var/lib/dpkg/status";
-/// Most bytes of it. A desktop with 4,000 packages has 6 MiB.
-const BYTES_MAX: u64 = 64 << 20;
-/// Most packages that are followed.
-const PACKAGES_MAX: usize = 8_000;
-/// dpkg writes the list for each package that it unpacks: a look waits until it has kept still.
+const DPKG: &str = "/var/lib/dpkg/status";
+/// The database of RPM: the present place and the older one, which often leads to the present one.
+const RPM: [&str; 2] = [
+    "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "/var/lib/rpm/rpmdb.sqlite",
+];
+/// Most bytes of the list of dpkg. A desktop with 4,000 packages has 6 MiB.
+const DPKG_BYTES_MAX: u64 = 64 << 20;
+/// Both managers write for each package that they unpack: a look waits until the list has kept still.
 const STILL_FOR: Duration = Duration::from_secs(60);
 
-/// The list of packages. Each version of it is read once.
-#[derive(Debug, Default)]
-pub struct PackageFile {
-    seen: SeenVersion,
-    /// The time of a change that has not been read yet.
-    changed: Option<Instant>,
+/// The lists of a host. Each version of a list is read once.
+#[derive(Debug)]
+pub struct PackageLists {
+    lists: [PackageList; 2],
+    /// Whether a list was read after the last answer.
+    is_new: bool,
 }
 
-impl PackageFile {
-    /// The packages with their versions, if the list has changed and then kept still for a minute; the first time at once. `None` on a
-    /// host without dpkg.
+impl PackageLists {
+    /// The lists at their usual places.
+    pub fn of_host() -> PackageLists {
+        PackageLists::at(vec![DPKG.into()], RPM.map(PathBuf::from).into())
+    }
+
+    fn at(dpkg: Vec<PathBuf>, rpm: Vec<PathBuf>) -> PackageLists {
+        PackageLists {
+            lists: [
+                PackageList::new(Manager::Dpkg, dpkg),
+                PackageList::new(Manager::Rpm, rpm),
+            ],
+            is_new: false,
+        }
+    }
+
+    /// The packages of all lists with their versions, if a list has changed and then kept still for a minute; the first time at once.
+    /// `None` on a host without a list, and until each list of the host was read: the packages of the other one would seem to be gone.
     ///
     /// # Errors
-    /// If the list cannot be read; once for each version of it.
-    pub fn read_new(
-        &mut self,
-        path: &Path,
-    ) -> Result<Option<BTreeMap<HostFact, HostValue>>, String> {
-        self.read_still(path, STILL_FOR)
+    /// If a list cannot be read; once for each version of it.
+    pub fn read_new(&mut self) -> Result<Option<BTreeMap<HostFact, HostValue>>, String> {
+        self.read_still(STILL_FOR)
     }
 
     fn read_still(
         &mut self,
-        path: &Path,
         still_for: Duration,
     ) -> Result<Option<BTreeMap<HostFact, HostValue>>, String> {
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        let metadata = match std::fs::metadata(path) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => match self.seen.is_new(None) {
-                true => return Err(failed(error)),
-                false => return Ok(None),
-            },
-        };
-        let is_first = self.seen.is_unseen();
-        if self.seen.is_new(Some(&metadata)) {
-            self.changed = Some(Instant::now());
+        for list in &mut self.lists {
+            self.is_new |= list.look(still_for)?;
         }
+        let known: Option<Vec<_>> = self.lists.iter().map(|list| list.known.as_ref()).collect();
+        let Some(known) = known.filter(|_| self.is_new) else {
+            return Ok(None);
+        };
+        self.is_new = false;
+        let packages = known.into_iter().flatten().take(PACKAGES_MAX);
+        let fact = |(name, version): (&String, &String)| {
+            let name = name.clone();
+            (HostFact::Package { name }, HostValue::Name(version.clone()))
+        };
+        Ok(Some(packages.map(fact).collect()))
+    }
+}
+
+/// The program that writes a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manager {
+    Dpkg,
+    Rpm,
+}
+
+/// The list of one package manager.
+#[derive(Debug)]
+struct PackageList {
+    manager: Manager,
+    /// Its places; the first one that is there counts.
+    places: Vec<PathBuf>,
+    seen: SeenVersion,
+    /// The version of the log of a database.
+    seen_log: SeenVersion,
+    /// The time of a change that has not been read yet.
+    changed: Option<Instant>,
+    /// Versions by name; empty without a list, `None` until the list was read. A list that is damaged later keeps its packages.
+    known: Option<BTreeMap<String, String>>,
+}
+
+impl PackageList {
+    fn new(manager: Manager, places: Vec<PathBuf>) -> PackageList {
+        PackageList {
+            manager,
+            places,
+            seen: SeenVersion::default(),
+            seen_log: SeenVersion::default(),
+            changed: None,
+            known: None,
+        }
+    }
+
+    /// Reads the list if it is new and has kept still; tells whether it did.
+    fn look(&mut self, still_for: Duration) -> Result<bool, String> {
+        let (path, file) = match self.find() {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                self.known.get_or_insert_default();
+                return Ok(false);
+            }
+            Err(why) => {
+                return match self.seen.is_new(None) {
+                    true => Err(why),
+                    false => Ok(false),
+                };
+            }
+        };
+        let log = self.log(&path);
+        // A log with bytes may be one of a transaction that runs: the first look waits as well.
+        let is_first = self.seen.is_unseen() && log.is_none();
+        self.note(Some(&file), log.as_ref());
         let is_still = |since: Instant| is_first || since.elapsed() >= still_for;
         if !self.changed.is_some_and(is_still) {
-            return Ok(None);
+            return Ok(false);
         }
         self.changed = None;
-        let file = std::fs::File::open(path).map_err(failed)?;
-        installed(BufReader::new(file.take(BYTES_MAX)))
-            .map(Some)
-            .map_err(failed)
-    }
-}
-
-/// The installed packages of a list: paragraphs of lines `Field: value`. A package that may be there for several processors has the
-/// processor behind its name, as dpkg prints it.
-fn installed(list: impl BufRead) -> std::io::Result<BTreeMap<HostFact, HostValue>> {
-    let mut found = BTreeMap::new();
-    let mut package = Paragraph::default();
-    for line in list.split(b'\n') {
-        let line = line?;
-        let line = String::from_utf8_lossy(&line);
-        match line.split_once(": ") {
-            _ if line.trim().is_empty() => std::mem::take(&mut package).note(&mut found),
-            // A line that begins with a space continues a field.
-            _ if line.starts_with([' ', '\t']) => {}
-            Some(("Package", name)) => package.name = Some(name.trim().to_owned()),
-            Some(("Version", version)) => package.version = Some(version.trim().to_owned()),
-            Some(("Architecture", processor)) => package.processor = processor.trim().to_owned(),
-            Some(("Multi-Arch", word)) => package.is_one_of_several = word.trim() == "same",
-            // Wanted state, error flag, state.
-            Some(("Status", words)) => {
-                package.is_installed = words.split_whitespace().nth(2) == Some("installed");
-            }
-            _ => {}
-        }
-    }
-    package.note(&mut found);
-    Ok(found)
-}
-
-/// A package in the list.
-#[derive(Default)]
-struct Paragraph {
-    name: Option<String>,
-    version: Option<String>,
-    processor: String,
-    is_one_of_several: bool,
-    is_installed: bool,
-}
-
-impl Paragraph {
-    fn note(self, found: &mut BTreeMap<HostFact, HostValue>) {
-        let (Some(mut name), Some(version), true) = (self.name, self.version, self.is_installed)
-        else {
-            return;
+        let log_bytes = log.map_or(0, |log| log.len());
+        let read = match self.manager {
+            Manager::Dpkg => read_dpkg(&path).map_err(|error| failed(&path, &error)),
+            Manager::Rpm => rpm_database::installed(&path, log_bytes),
         };
-        if self.is_one_of_several {
-            name = format!("{name}:{}", self.processor);
+        // A manager that began to write meanwhile may have mixed two versions: the next look waits for its end.
+        let log = self.log(&path);
+        self.note(std::fs::metadata(&path).ok().as_ref(), log.as_ref());
+        if self.changed.is_some() {
+            return Ok(false);
         }
-        if found.len() < PACKAGES_MAX {
-            found.insert(HostFact::Package { name }, HostValue::Name(version));
+        self.known = Some(read?);
+        Ok(true)
+    }
+
+    /// The place of the list without links: the log of a database is beside the file itself, and SQLite refuses links.
+    fn find(&self) -> Result<Option<(PathBuf, Metadata)>, String> {
+        for place in &self.places {
+            let resolved = std::fs::canonicalize(place);
+            match resolved.and_then(|path| Ok((std::fs::metadata(&path)?, path))) {
+                Ok((file, path)) => return Ok(Some((path, file))),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(place, &error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The log of a database if it has bytes. rpm leaves an empty one.
+    fn log(&self, path: &Path) -> Option<Metadata> {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let log = (self.manager == Manager::Rpm).then_some(log)?;
+        let log = std::fs::metadata(log).ok()?;
+        (log.len() > 0).then_some(log)
+    }
+
+    /// Notes the versions of the list and of its log, and the time if one of them is new.
+    fn note(&mut self, file: Option<&Metadata>, log: Option<&Metadata>) {
+        if self.seen.is_new(file) | self.seen_log.is_new(log) {
+            self.changed = Some(Instant::now());
         }
     }
+}
+
+fn read_dpkg(path: &Path) -> std::io::Result<BTreeMap<String, String>> {
+    let file = File::open(path)?.take(DPKG_BYTES_MAX);
+    dpkg::installed(&mut BufReader::new(file))
+}
+
+fn failed(path: &Path, error: &dyn Display) -> String {
+    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIST: &str = "\
-Package: bash
-Essential: yes
-Status: install ok installed
-Architecture: amd64
-Multi-Arch: foreign
-Version: 5.2.15-2+b2
-Description: GNU Bourne Again SHell
- Version: none of the package
- Bash is a shell.
-
-Package: libc6
-Status: hold ok installed
-Architecture: amd64
-Multi-Arch: same
-Version: 2.36-9+deb12u4
-
-Package: vim
-Status: deinstall ok config-files
-Architecture: amd64
-Version: 2:9.0.1378-2
-
-Package: broken
-Status: install ok installed
-
-Package: dash
-Status: install reinstreq half-installed
-Version: 0.5.12-2
-
-Package: zstd
-Version: 1.5.4+dfsg2-5
-Status: install ok installed";
-
-    fn facts(packages: &[(&str, &str)]) -> BTreeMap<HostFact, HostValue> {
-        let fact = |(name, version): &(&str, &str)| {
-            let name = (*name).to_owned();
-            let version = HostValue::Name((*version).to_owned());
-            (HostFact::Package { name }, version)
-        };
-        packages.iter().map(fact).collect()
-    }
-
-    #[test]
-    fn installed_packages_have_their_versions() {
-        let expected = facts(&[
-            ("bash", "5.2.15-2+b2"),
-            ("libc6:amd64", "2.36-9+deb12u4"),
-            ("zstd", "1.5.4+dfsg2-5"),
-        ]);
-        assert_eq!(installed(LIST.as_bytes()).expect("a list"), expected);
-        // Any bytes are a list.
-        for cut in 0..LIST.len() {
-            installed(&LIST.as_bytes()[..cut]).expect("a list");
-        }
-        installed(&[0xff, 0xfe, b':', b' ', 0, b'\n'][..]).expect("a list");
-    }
-
-    /// As dpkg-query prints them, on a host that has it.
-    #[test]
-    fn packages_are_those_of_dpkg_query() {
-        plumb_testkit::require!(Tool("dpkg-query"));
-        let format = "${binary:Package}\t${Version}\t${db:Status-Status}\n";
-        let printed = std::process::Command::new("dpkg-query")
-            .args(["-W", "-f", format])
-            .output()
-            .expect("dpkg-query runs");
-        let printed = String::from_utf8(printed.stdout).expect("text");
-        let expected: Vec<(&str, &str)> = printed
-            .lines()
-            .filter_map(|line| {
-                let (name, rest) = line.split_once('\t')?;
-                let (version, state) = rest.split_once('\t')?;
-                (state == "installed").then_some((name, version))
-            })
-            .collect();
-        assert!(expected.len() > 50, "{printed}");
-        let read = PackageFile::default().read_new(Path::new(FILE));
-        assert_eq!(read.expect("a list"), Some(facts(&expected)));
-    }
-
-    #[test]
-    fn a_list_is_read_when_it_has_kept_still() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("status");
-        let mut file = PackageFile::default();
-        let hour = Duration::from_secs(3600);
-        assert_eq!(file.read_still(&path, hour), Ok(None));
-        let write = |version: &str| {
-            let text = format!("Package: a\nStatus: install ok installed\nVersion: {version}\n");
-            let new = folder.path().join("new");
-            std::fs::write(&new, text).expect("written");
-            std::fs::rename(&new, &path).expect("renamed");
-        };
-        write("1");
-        assert_eq!(file.read_still(&path, hour), Ok(Some(facts(&[("a", "1")]))));
-        assert_eq!(file.read_still(&path, Duration::ZERO), Ok(None));
-        write("2");
-        assert_eq!(file.read_still(&path, hour), Ok(None));
-        assert_eq!(
-            file.read_still(&path, Duration::ZERO),
-            Ok(Some(facts(&[("a", "2")])))
-        );
-        std::fs::remove_file(&path).expect("removed");
-        std::fs::create_dir(&path).expect("a folder");
-        assert_eq!(file.read_still(&path, hour), Ok(None));
-        let why = file
-            .read_still(&path, Duration::ZERO)
-            .expect_err("a folder");
-        assert!(why.contains("Is a directory"), "{why}");
-        assert_eq!(file.read_still(&path, Duration::ZERO), Ok(None));
-    }
-}
+mod tests;
