@@ -637,7 +637,15 @@ mod tests {
             });
             let is_whole = || {
                 let known = Done::read(history.path(), &work.export).upto_ns;
-                known.len() == 2 && known.values().all(|upto| *upto == BEGIN_NS + 48 * HOUR_NS)
+                // The thread counts its success after it has written the state.
+                let has_succeeded = work
+                    .counts
+                    .lock()
+                    .expect("counts")
+                    .last_success_ns
+                    .is_some();
+                let is_upto = |upto: &i64| *upto == BEGIN_NS + 48 * HOUR_NS;
+                has_succeeded && known.len() == 2 && known.values().all(is_upto)
             };
             let waited = catch_unwind(AssertUnwindSafe(|| {
                 wait::until("the last object", wait::PATIENCE, is_whole);
