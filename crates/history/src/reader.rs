@@ -35,9 +35,6 @@ pub struct SeriesFacts {
     pub span: Option<Span>,
 }
 
-/// Most totals that room is made for at once: those of 200 devices in a day.
-const ROWS_EXPECTED_MAX: usize = 57_600;
-
 impl SeriesFacts {
     /// The last name.
     #[must_use]
@@ -233,14 +230,30 @@ impl Reader {
         span: Span,
         series: Option<u32>,
     ) -> Result<Vec<GlanceRow>, HistoryError> {
+        let mut list = Vec::new();
+        self.each_glance(tier, span, series, &mut |row| list.push(row))?;
+        Ok(list)
+    }
+
+    /// The same, one after the other: a day of many devices takes no memory.
+    ///
+    /// # Errors
+    /// As [`Reader::glance`]; the totals before the damage are passed on.
+    pub fn each_glance(
+        &self,
+        tier: Tier,
+        span: Span,
+        series: Option<u32>,
+        take: &mut dyn FnMut(GlanceRow),
+    ) -> Result<(), HistoryError> {
         let Some(database) = self.database(Part::of_tier(tier)) else {
-            return Ok(Vec::new());
+            return Ok(());
         };
         let mut fault = None;
-        let mut read = || -> rusqlite::Result<Vec<GlanceRow>> {
+        let mut read = || -> rusqlite::Result<()> {
             let end = |newest| room::sound_end_window(database, tier, None, newest);
             let (Some(oldest), Some(newest)) = (end(false)?, end(true)?) else {
-                return Ok(Vec::new());
+                return Ok(());
             };
             let stored = span.common(Span {
                 from_ns: oldest.span().from_ns,
@@ -264,18 +277,6 @@ impl Reader {
                 "SELECT {columns}, {sum}, id FROM glance_{word} WHERE id BETWEEN ? AND ? ORDER BY id"
             );
             let mut statement = database.connection.prepare_cached(&sql)?;
-            // Growing the list would copy each row about once. The file may come from anywhere: its counts are no reason for more room.
-            let series_count: u32 = match series {
-                Some(_) => 1,
-                None => {
-                    database
-                        .connection
-                        .query_row("SELECT count(*) FROM series", [], |row| row.get(0))?
-                }
-            };
-            let windows = stored.windows(tier).count();
-            let rows = windows.saturating_mul(series_count as usize);
-            let mut list = Vec::with_capacity(rows.min(ROWS_EXPECTED_MAX));
             for [first, last] in ranges {
                 let mut rows = statement.query([first, last])?;
                 let mut expected = first;
@@ -286,7 +287,7 @@ impl Reader {
                             file: database.file.clone(),
                             tier,
                         });
-                        return Ok(list);
+                        return Ok(());
                     }
                     expected = id.saturating_add(1);
                     let (window, series) = of_id(tier, id);
@@ -301,21 +302,21 @@ impl Reader {
                             series,
                             window,
                         });
-                        return Ok(list);
+                        return Ok(());
                     };
-                    list.push(GlanceRow {
+                    take(GlanceRow {
                         series,
                         window,
                         glance,
                     });
                 }
             }
-            Ok(list)
+            Ok(())
         };
-        let rows = read().map_err(|source| database.failed("read totals", source))?;
+        read().map_err(|source| database.failed("read totals", source))?;
         match fault {
             Some(fault) => Err(fault),
-            None => Ok(rows),
+            None => Ok(()),
         }
     }
 

@@ -17,8 +17,8 @@ use crate::output::say;
 use crate::side_by_side;
 use crate::status::{Meter, count_of};
 
-/// Inputs for each processor between two waits for the slowest one. Their profiles are in memory together: up to 16 MB for a device.
-const BATCH: usize = 4;
+/// Inputs for each processor that are read ahead of the one whose turn it is. Their profiles are in memory together: up to 16 MB for a device.
+const AHEAD: usize = 4;
 
 /// Shows how many inputs are read.
 pub struct InputMeter {
@@ -150,50 +150,46 @@ pub fn run(
         }
         Ok(())
     };
-    for batch in sources.chunks(BATCH * processors) {
-        let read = side_by_side::each(batch, |source| {
-            let read = match source.has_windows {
-                true => windows::profiles(&source.piece.files),
-                false => profile_alone(&source.piece, settings),
-            };
-            let input = read.and_then(|(profiles, is_whole)| one(source, profiles, is_whole));
-            meter.advance();
-            input
-        });
-        let mut failures = Vec::new();
-        for (source, read) in batch.iter().zip(read) {
-            if present
-                .as_ref()
-                .is_some_and(|host| host.name != source.host)
-                && let Some(host) = present.take()
-            {
-                pass_on(host)?;
-            }
-            let host = present.get_or_insert_with(|| PresentHost::new(&source.host));
-            match read {
-                Ok(input) => {
-                    if !input.facts.partial.is_empty() {
-                        let path = source.piece.path.display();
-                        say(&format!("plumb: {path}: read only in part"));
-                    }
-                    let age = age_of(&input.profiles, since_ns);
-                    host.of(age).absorb(input);
-                }
-                Err(failure) if skips_bad => {
-                    say(&format!(
-                        "plumb: skipped: {}",
-                        named(failure, source).text("")
-                    ));
-                    let unread = &mut host.of(HostAge::Now).facts.unread;
-                    unread.insert(source.name.clone());
-                }
-                Err(failure) => failures.push(named(failure, source)),
-            }
+    let read = |source: &Source| {
+        let read = match source.has_windows {
+            true => windows::profiles(&source.piece.files),
+            false => profile_alone(&source.piece, settings),
+        };
+        let input = read.and_then(|(profiles, is_whole)| one(source, profiles, is_whole));
+        meter.advance();
+        input
+    };
+    let take_input = |source: &Source, input: Result<HostIo, Failure>| {
+        if present
+            .as_ref()
+            .is_some_and(|host| host.name != source.host)
+            && let Some(host) = present.take()
+        {
+            pass_on(host)?;
         }
-        if let Some(first) = Failure::first_of(failures) {
-            return Err(first);
+        let host = present.get_or_insert_with(|| PresentHost::new(&source.host));
+        match input {
+            Ok(input) => {
+                if !input.facts.partial.is_empty() {
+                    let path = source.piece.path.display();
+                    say(&format!("plumb: {path}: read only in part"));
+                }
+                let age = age_of(&input.profiles, since_ns);
+                host.of(age).absorb(input);
+            }
+            Err(failure) if skips_bad => {
+                say(&format!(
+                    "plumb: skipped: {}",
+                    named(failure, source).text("")
+                ));
+                let unread = &mut host.of(HostAge::Now).facts.unread;
+                unread.insert(source.name.clone());
+            }
+            Err(failure) => return Err(named(failure, source)),
         }
-    }
+        Ok(())
+    };
+    side_by_side::in_order(sources, AHEAD * processors, read, take_input)?;
     present.map_or(Ok(()), &mut pass_on)?;
     drop(meter);
     if end.unread > 0 {

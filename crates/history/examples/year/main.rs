@@ -391,9 +391,12 @@ fn glance(folder: &Path) -> Result<(), Failure> {
         from_ns: END - DAY,
         to_ns: END,
     };
-    let rows = reader.glance(Tier::FiveMinutes, last_day, None)?;
-    let ios: u64 = rows.iter().map(|row| row.glance.ios).sum();
-    println!("{} {ios}", rows.len());
+    let (mut windows, mut ios) = (0, 0);
+    reader.each_glance(Tier::FiveMinutes, last_day, None, &mut |row| {
+        windows += 1;
+        ios += row.glance.ios;
+    })?;
+    println!("{windows} {ios}");
     Ok(())
 }
 
