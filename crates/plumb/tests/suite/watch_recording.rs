@@ -127,7 +127,7 @@ fn a_recording_on_a_terminal() {
     terminal.press(&["Left", "Left"]);
     terminal.shows("+00:23.5  of 00:24.1");
     terminal.press(&["Enter"]);
-    // The lowest words that only this page has: a terminal may show a page of which the upper lines alone are drawn.
+    // The lowest words of this page alone: a terminal may show a page before its lower lines are drawn.
     let page = terminal.shows("length up to");
     for words in ["I/O/s", "off grid", "phases", "latency up to", "postgres"] {
         assert!(page.contains(words), "no {words:?} in\n{page}");
