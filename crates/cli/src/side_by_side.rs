@@ -1,36 +1,21 @@
 //! The same work on each of some items, on as many threads as there are processors.
 
-use plumb_geometry::SmallSort;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::convert::Infallible;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The results of the work on each item, in the order of the items.
 pub fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
-    let run = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(at) else { return };
-            let result = work(item);
-            results
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((at, result));
-        }
-    };
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        // This thread is one of them.
-        for _ in 1..processors.min(items.len()) {
-            scope.spawn(run);
-        }
-        run();
+    // Most commands have one input, and need no other thread.
+    if let [item] = items {
+        return vec![work(item)];
+    }
+    let mut results = Vec::with_capacity(items.len());
+    let Ok(()) = in_order(items, items.len(), work, |_, result| {
+        results.push(result);
+        Ok::<_, Infallible>(())
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.small_sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
+    results
 }
 
 /// Results of the work on items that are not taken yet.
@@ -140,6 +125,7 @@ pub fn in_order<T: Sync, R: Send, E>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use super::*;
