@@ -76,11 +76,67 @@ impl Ran {
         self
     }
 
+    /// The messages of the run in the form that a snapshot records; see [`recorded`].
+    pub fn complaint(&self) -> String {
+        recorded(&self.err)
+    }
+
+    /// The text on standard output in the form that a snapshot records; see [`recorded`].
+    pub fn said(&self) -> String {
+        recorded(&self.out)
+    }
+
     #[track_caller]
     pub fn ends(&self, code: i32) -> &Ran {
         assert_eq!(self.code, code, "{}\n{}", self.out, self.err);
         self
     }
+}
+
+/// Text as snapshots record it: a sentence a line, since line breaks follow the length of a path, with `FOLDER` for a
+/// directory of the test and `loopN` for a loop device.
+pub fn recorded(text: &str) -> String {
+    let folders = format!("{}/", std::env::temp_dir().display());
+    let words = text.split_whitespace().map(|word| {
+        let mut word = without_number(word, "loop", "N");
+        while let Some(at) = word.find(&folders) {
+            let rest = &word[at + folders.len()..];
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
+            let rest = end.map_or("", |end| &rest[end..]);
+            word = format!("{}FOLDER{rest}", &word[..at]);
+        }
+        word
+    });
+    let mut lines = String::new();
+    for word in words {
+        lines.push_str(&word);
+        lines.push(if word.ends_with('.') { '\n' } else { ' ' });
+    }
+    lines.trim_end().to_owned()
+}
+
+#[test]
+fn recorded_text_has_no_place_of_this_run() {
+    let folder = Folder::new("recorded");
+    let text = format!(
+        "loop12p1 on\n  `{}`: found\nloops. The end",
+        folder.path("a.csv").display()
+    );
+    assert_eq!(
+        recorded(&text),
+        "loopNp1 on `FOLDER/a.csv`: found loops.\nThe end"
+    );
+}
+
+/// The word with another text for the number right behind `name`.
+fn without_number(word: &str, name: &str, instead: &str) -> String {
+    let mut parts = word.split(name);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |before, part| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number = if rest.len() < part.len() { instead } else { "" };
+        format!("{before}{name}{number}{rest}")
+    })
 }
 
 pub fn command() -> Command {
