@@ -117,11 +117,8 @@ impl HostIo {
         for (device, time) in facts.observed {
             self.facts.observed.entry(device).or_default().add(time);
         }
-        // Most hosts have one input, and a profile may be large.
-        if self.profiles.is_empty() {
-            self.profiles = profiles;
-        } else {
-            self.profiles.merge(&profiles);
+        for profile in profiles {
+            self.profiles.absorb(profile);
         }
         self.facts.settle();
     }

@@ -5,9 +5,11 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::hash::Hasher;
 use std::io::Read;
 
 use plumb_trace::IOS_MAX;
+use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Deserializer, Serialize};
 use twox_hash::XxHash64;
 
@@ -132,7 +134,8 @@ pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
     let contents = |error: postcard::Error| CodecError::Contents {
         what: error.to_string(),
     };
-    let body = postcard::to_allocvec(saved).map_err(contents)?;
+    let mut body = Vec::new();
+    written(saved, |bytes| body.extend_from_slice(bytes)).map_err(contents)?;
     if body.len() as u64 > UNPACKED_BYTES_MAX {
         return Err(CodecError::TooLarge);
     }
@@ -148,7 +151,76 @@ pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
 /// # Errors
 /// If memory is short.
 pub fn digest(profiles: &ProfileSet) -> Result<u64, postcard::Error> {
-    Ok(XxHash64::oneshot(0, &postcard::to_allocvec(profiles)?))
+    let mut digest = XxHash64::with_seed(0);
+    written(profiles, |bytes| digest.write(bytes))?;
+    Ok(digest.finish())
+}
+
+/// Passes the encoding of a value on, in blocks.
+fn written(value: &impl Serialize, pass_on: impl FnMut(&[u8])) -> Result<(), postcard::Error> {
+    let blocks = Blocks {
+        block: [0; BLOCK_BYTES],
+        used: 0,
+        pass_on,
+    };
+    postcard::serialize_with_flavor(value, blocks)
+}
+
+/// Length of the blocks of an encoding.
+const BLOCK_BYTES: usize = 8 << 10;
+
+/// Gathers an encoding in blocks. Most numbers in profiles take one or two bytes, and a call that copies so few takes longer than the rest.
+struct Blocks<F> {
+    block: [u8; BLOCK_BYTES],
+    used: usize,
+    pass_on: F,
+}
+
+impl<F: FnMut(&[u8])> Blocks<F> {
+    #[inline(never)]
+    fn end_block(&mut self) {
+        (self.pass_on)(&self.block[..self.used]);
+        self.used = 0;
+    }
+}
+
+impl<F: FnMut(&[u8])> Flavor for Blocks<F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn try_extend(&mut self, data: &[u8]) -> Result<(), postcard::Error> {
+        match *data {
+            [first] => return self.try_push(first),
+            [first, second] => {
+                self.try_push(first)?;
+                return self.try_push(second);
+            }
+            _ => {}
+        }
+        for part in data.chunks(BLOCK_BYTES) {
+            if part.len() > BLOCK_BYTES - self.used {
+                self.end_block();
+            }
+            self.block[self.used..self.used + part.len()].copy_from_slice(part);
+            self.used += part.len();
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn try_push(&mut self, data: u8) -> Result<(), postcard::Error> {
+        if self.used == BLOCK_BYTES {
+            self.end_block();
+        }
+        self.block[self.used] = data;
+        self.used += 1;
+        Ok(())
+    }
+
+    fn finalize(mut self) -> Result<(), postcard::Error> {
+        self.end_block();
+        Ok(())
+    }
 }
 
 /// Appends a frame of zstd with a check to bytes.
@@ -301,6 +373,32 @@ fn implausible(profile: &Profile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_hold_the_encoding_of_the_library() {
+        for len in [
+            0,
+            1,
+            2,
+            3,
+            200,
+            BLOCK_BYTES - 2,
+            BLOCK_BYTES,
+            3 * BLOCK_BYTES,
+        ] {
+            // Numbers of one byte and of more, between texts of many bytes.
+            let value = (
+                7u64,
+                "x".repeat(len),
+                u64::MAX,
+                vec![300u16; len],
+                u128::MAX,
+            );
+            let mut found = Vec::new();
+            written(&value, |bytes| found.extend_from_slice(bytes)).expect("room");
+            assert_eq!(found, postcard::to_allocvec(&value).expect("room"), "{len}");
+        }
+    }
 
     #[test]
     fn a_frame_that_swells_is_stopped() {

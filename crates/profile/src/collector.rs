@@ -171,7 +171,7 @@ impl Collector {
         for lane in self.lanes.iter_mut().flatten() {
             let done = lane.take(&self.table);
             if done.ios() > 0 || ended {
-                set.add(&done);
+                set.absorb(done);
             }
         }
         set
@@ -184,12 +184,11 @@ impl Collector {
             lane.finish();
         }
         let mut set = self.take(true);
-        for given in self.ready_made.iter() {
+        for mut given in std::mem::take(&mut self.ready_made) {
             // A device with events has counted the piece already.
             let known = set.find(&given.device, given.layer).is_some();
-            set.add(given);
-            let profile = set.entry(&given.device, given.layer, || self.table.clone());
-            profile.pieces += u64::from(!known);
+            given.pieces += u64::from(!known);
+            set.absorb(given);
         }
         for (at, profile) in set.iter_mut().enumerate() {
             profile.completion_order = info.completions_only;

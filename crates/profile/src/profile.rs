@@ -3,6 +3,7 @@
 //! Every part merges by adding, so windows roll up to a year and hosts to a fleet, in any order and grouping.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
@@ -470,6 +471,16 @@ pub struct ProfileSet {
     profiles: BTreeMap<(String, Layer), Profile>,
 }
 
+impl IntoIterator for ProfileSet {
+    type Item = Profile;
+    type IntoIter = std::collections::btree_map::IntoValues<(String, Layer), Profile>;
+
+    /// All profiles, by device and layer.
+    fn into_iter(self) -> Self::IntoIter {
+        self.profiles.into_values()
+    }
+}
+
 impl ProfileSet {
     /// Adds a profile to that of the same device and layer.
     pub fn add(&mut self, profile: &Profile) {
@@ -478,6 +489,16 @@ impl ProfileSet {
             Some(mine) => mine.merge(profile),
             None => {
                 self.profiles.insert(key, profile.clone());
+            }
+        }
+    }
+
+    /// Adds a profile, and keeps it instead of a copy if it is the first of its device and layer.
+    pub fn absorb(&mut self, profile: Profile) {
+        match self.profiles.entry((profile.device.clone(), profile.layer)) {
+            Entry::Occupied(mut mine) => mine.get_mut().merge(&profile),
+            Entry::Vacant(free) => {
+                free.insert(profile);
             }
         }
     }

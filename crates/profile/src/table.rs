@@ -546,11 +546,6 @@ fn fold_regions(mut regions: u64, by: u32) -> u64 {
 
 impl PartialEq for Table {
     fn eq(&self, other: &Table) -> bool {
-        let rows = |table: &Table| {
-            let mut rows: Vec<(Key, Row)> = table.iter().collect();
-            rows.sort_unstable_by_key(|(key, _)| *key);
-            rows
-        };
         self.unit == other.unit
             && self.modulus == other.modulus
             && self.base_modulus == other.base_modulus
@@ -560,6 +555,6 @@ impl PartialEq for Table {
             && self.region_shift == other.region_shift
             && self.rows_max == other.rows_max
             && self.counters == other.counters
-            && rows(self) == rows(other)
+            && self.cells.sorted().eq(other.cells.sorted())
     }
 }

@@ -293,11 +293,17 @@ impl Timeline {
     pub fn merge(&mut self, other: &Timeline) {
         self.set_shift(self.shift.max(other.shift));
         self.set_region_shift(self.region_shift.max(other.region_shift));
+        let region_shift = self.region_shift - other.region_shift;
         for (number, window) in &other.windows {
-            let mut window = window.clone();
-            window.fold_regions(self.region_shift - other.region_shift);
             let number = number >> (self.shift - other.shift);
-            self.windows.entry(number).or_default().merge(&window);
+            let mine = self.windows.entry(number).or_default();
+            if region_shift == 0 {
+                mine.merge(window);
+            } else {
+                let mut window = window.clone();
+                window.fold_regions(region_shift);
+                mine.merge(&window);
+            }
         }
         self.widen_until_it_fits();
     }

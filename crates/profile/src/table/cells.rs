@@ -145,6 +145,16 @@ impl Cells {
         self.cells.iter().map(|cell| (cell.key, cell.row()))
     }
 
+    /// The rows in order of their keys.
+    pub(super) fn sorted(&self) -> impl ExactSizeIterator<Item = (Key, Row)> + '_ {
+        // Keys with the numbers of their rows, since whole rows take five times as long to sort.
+        let numbered = self.cells.iter().map(|cell| cell.key).zip(0u32..);
+        let mut keys: Vec<(Key, u32)> = numbered.collect();
+        keys.sort_unstable_by_key(|(key, _)| *key);
+        let rows = keys.into_iter();
+        rows.map(|(key, number)| (key, self.cells[number as usize].row()))
+    }
+
     /// The row of a key, new or known.
     pub(super) fn at(&mut self, key: Key) -> &mut Cell {
         let number = self.number(key);

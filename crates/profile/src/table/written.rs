@@ -11,7 +11,7 @@ use super::{
 use crate::codec::{self, ProfileVersion};
 
 /// A table in the form in which it is written: rows in order of their keys.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct WrittenTable {
     pub(super) header: TableHeader,
     #[serde(deserialize_with = "crate::bounded::list::<_, _, ROWS_MAX_LARGEST>")]
@@ -67,15 +67,26 @@ impl<'de> Deserialize<'de> for SinceVersion2 {
 
 impl Serialize for Table {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        WrittenTable {
-            header: TableHeader::new(self),
-            rows: self.sorted_rows(),
-            since_version_2: SinceVersion2 {
-                rows_max: self.rows_max,
-                counters: self.counters.clone(),
-            },
-        }
-        .serialize(serializer)
+        let since_version_2 = SinceVersion2 {
+            rows_max: self.rows_max,
+            counters: self.counters.clone(),
+        };
+        // The fields of `WrittenTable`, without a copy of all rows.
+        (
+            TableHeader::new(self),
+            SortedRows(&self.cells),
+            since_version_2,
+        )
+            .serialize(serializer)
+    }
+}
+
+/// Rows that are written in order of their keys.
+struct SortedRows<'a>(&'a Cells);
+
+impl Serialize for SortedRows<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.sorted())
     }
 }
 
@@ -89,9 +100,7 @@ impl<'de> Deserialize<'de> for Table {
 impl Table {
     /// All rows in order of their keys.
     pub(super) fn sorted_rows(&self) -> Vec<(Key, Row)> {
-        let mut rows: Vec<(Key, Row)> = self.iter().collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
-        rows
+        self.cells.sorted().collect()
     }
 }
 
