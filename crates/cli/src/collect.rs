@@ -319,7 +319,9 @@ impl Collected {
         }
         self.devices.extend(outcome.devices);
         self.lose(&outcome.profiles);
-        self.saved.profiles.merge(&outcome.profiles);
+        for profile in outcome.profiles {
+            self.saved.profiles.absorb(profile);
+        }
         self.infos.push(outcome.info);
     }
 

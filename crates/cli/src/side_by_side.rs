@@ -18,32 +18,41 @@ pub fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec
     results
 }
 
-/// Results of the work on items that are not taken yet.
-struct Ahead<R> {
+/// The state of the work on some items.
+struct Work<R, E> {
     /// Number of the next item that nobody works on.
     next: usize,
-    /// Items whose results are taken.
+    /// Items whose results are taken: the number of the next one.
     taken: usize,
+    /// Results that are not taken yet.
     done: BTreeMap<usize, R>,
-    /// Nothing more is wanted: the taker has ended, or a worker has panicked.
+    /// Nothing more is wanted: a result was refused, or a worker has panicked.
     is_over: bool,
+    failure: Option<E>,
 }
 
-/// Ends the work when its owner goes, also by a panic.
-struct EndsWork<'a, R> {
-    ahead: &'a Mutex<Ahead<R>>,
-    changed: &'a Condvar,
-    /// A worker that has no more items leaves the others at work.
-    only_by_panic: bool,
-}
-
-impl<R> Drop for EndsWork<'_, R> {
-    fn drop(&mut self) {
-        if self.only_by_panic && !std::thread::panicking() {
-            return;
+impl<R, E> Work<R, E> {
+    /// The result whose turn it is, if it is there. Its number stays the present one until it is taken, so one worker at a time takes results.
+    fn next_result(&mut self) -> Option<R> {
+        match self.is_over {
+            true => None,
+            false => self.done.remove(&self.taken),
         }
-        lock(self.ahead).is_over = true;
-        self.changed.notify_all();
+    }
+}
+
+/// Ends the work of all if its owner panics.
+struct EndsWork<'a, R, E> {
+    work: &'a Mutex<Work<R, E>>,
+    changed: &'a Condvar,
+}
+
+impl<R, E> Drop for EndsWork<'_, R, E> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            lock(self.work).is_over = true;
+            self.changed.notify_all();
+        }
     }
 }
 
@@ -52,37 +61,53 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Works on the items and passes on each result in the order of the items, while the work on later ones goes on. At most `ahead_max` results
-/// are in memory. The first failure of `take` ends the work.
+/// are in memory. The first failure of `take` ends the work. The worker that ends the item whose turn it is takes its result, and those behind
+/// it that are there: a thread that only takes results would slow one worker down, and the last item would wait for that one.
 ///
 /// # Errors
 /// Those of `take`.
-pub fn in_order<T: Sync, R: Send, E>(
+pub fn in_order<T: Sync, R: Send, E: Send>(
     items: &[T],
     ahead_max: usize,
-    work: impl Fn(&T) -> R + Sync,
-    mut take: impl FnMut(&T, R) -> Result<(), E>,
+    work_on: impl Fn(&T) -> R + Sync,
+    take: impl FnMut(&T, R) -> Result<(), E> + Send,
 ) -> Result<(), E> {
-    let ahead = Mutex::new(Ahead {
+    let work = Mutex::new(Work {
         next: 0,
         taken: 0,
         done: BTreeMap::new(),
         is_over: false,
+        failure: None,
     });
-    let changed = Condvar::new();
+    let (changed, take) = (Condvar::new(), Mutex::new(take));
+    let take_results = || {
+        let mut state = lock(&work);
+        while let Some(result) = state.next_result() {
+            let at = state.taken;
+            drop(state);
+            let taken = lock(&take)(&items[at], result);
+            state = lock(&work);
+            state.taken = at + 1;
+            if let Err(failure) = taken {
+                state.failure = Some(failure);
+                state.is_over = true;
+            }
+            changed.notify_all();
+        }
+    };
     let run = || {
         let _ends = EndsWork {
-            ahead: &ahead,
+            work: &work,
             changed: &changed,
-            only_by_panic: true,
         };
         loop {
-            let must_wait = |ahead: &mut Ahead<R>| {
-                !ahead.is_over
-                    && ahead.next < items.len()
-                    && ahead.next >= ahead.taken + ahead_max.max(1)
+            let must_wait = |work: &mut Work<R, E>| {
+                !work.is_over
+                    && work.next < items.len()
+                    && work.next >= work.taken + ahead_max.max(1)
             };
             let mut state = changed
-                .wait_while(lock(&ahead), must_wait)
+                .wait_while(lock(&work), must_wait)
                 .unwrap_or_else(PoisonError::into_inner);
             let at = state.next;
             let Some(item) = items.get(at).filter(|_| !state.is_over) else {
@@ -90,37 +115,20 @@ pub fn in_order<T: Sync, R: Send, E>(
             };
             state.next += 1;
             drop(state);
-            let result = work(item);
-            lock(&ahead).done.insert(at, result);
-            changed.notify_all();
+            let result = work_on(item);
+            lock(&work).done.insert(at, result);
+            take_results();
         }
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        let _ends = EndsWork {
-            ahead: &ahead,
-            changed: &changed,
-            only_by_panic: false,
-        };
-        for _ in 0..processors.min(items.len()) {
+        for _ in 1..processors.min(items.len()) {
             scope.spawn(run);
         }
-        for (at, item) in items.iter().enumerate() {
-            let is_missing = |ahead: &mut Ahead<R>| !ahead.is_over && !ahead.done.contains_key(&at);
-            let mut state = changed
-                .wait_while(lock(&ahead), is_missing)
-                .unwrap_or_else(PoisonError::into_inner);
-            // Without a result a worker has panicked, and the scope passes that on.
-            let Some(result) = state.done.remove(&at) else {
-                return Ok(());
-            };
-            state.taken = at + 1;
-            drop(state);
-            changed.notify_all();
-            take(item, result)?;
-        }
-        Ok(())
-    })
+        run();
+    });
+    let failure = lock(&work).failure.take();
+    failure.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
@@ -198,10 +206,18 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a scoped thread panicked")]
-    fn a_panic_of_a_worker_is_passed_on() {
+    fn a_panic_is_passed_on() {
         let items: Vec<usize> = (0..100).collect();
-        let work = |&item: &usize| assert!(item != 20, "item 20");
-        let _ = in_order(&items, 4, work, |_, ()| Ok::<_, ()>(()));
+        for (work_fails, take_fails) in [(20, 100), (100, 20)] {
+            let ended = std::panic::catch_unwind(|| {
+                let work = |&item: &usize| assert!(item != work_fails, "work on {item}");
+                let take = |&item: &usize, ()| {
+                    assert!(item != take_fails, "result of {item}");
+                    Ok::<_, ()>(())
+                };
+                in_order(&items, 4, work, take)
+            });
+            assert!(ended.is_err(), "{work_fails} {take_fails}");
+        }
     }
 }

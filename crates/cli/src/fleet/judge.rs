@@ -71,12 +71,15 @@ pub struct Judge<'a> {
     questions: &'a Questions,
     batch: Vec<Unjudged>,
     size: usize,
-    take: &'a mut dyn FnMut(HostVerdict),
+    take: &'a mut (dyn FnMut(HostVerdict) + Send),
 }
 
 impl<'a> Judge<'a> {
     /// Passes verdicts to `take`.
-    pub fn new(questions: &'a Questions, take: &'a mut dyn FnMut(HostVerdict)) -> Judge<'a> {
+    pub fn new(
+        questions: &'a Questions,
+        take: &'a mut (dyn FnMut(HostVerdict) + Send),
+    ) -> Judge<'a> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Judge {
             questions,

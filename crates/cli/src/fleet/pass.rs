@@ -134,7 +134,7 @@ pub fn run(
     settings: &Settings,
     skips_bad: bool,
     since_ns: Option<i64>,
-    take: &mut dyn FnMut(HostIo, HostAge) -> Result<(), Failure>,
+    take: &mut (dyn FnMut(HostIo, HostAge) -> Result<(), Failure> + Send),
 ) -> Result<PassEnd, Failure> {
     let meter = InputMeter::start(sources.len(), "inputs");
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

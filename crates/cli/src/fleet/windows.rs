@@ -55,7 +55,7 @@ pub fn profiles(objects: &[PathBuf]) -> Result<(ProfileSet, bool), Failure> {
             for profile in &rows.blobs[0] {
                 if is_chosen.get(row) == Some(&true) {
                     match codec::decode(profile.data()) {
-                        Ok(saved) => sum.merge(&saved.profiles),
+                        Ok(saved) => saved.profiles.into_iter().for_each(|one| sum.absorb(one)),
                         Err(_) => is_whole = false,
                     }
                 }
