@@ -38,6 +38,8 @@ pub enum PlanKind {
     Resync,
     /// Settings of a queue.
     Queue,
+    /// The backup of a label.
+    BackupLabel,
 }
 
 /// Everything about a rule but the way it judges.

@@ -7,13 +7,14 @@
 use plumb_geometry::{Bytes, Grid, Share};
 use plumb_model::action::QueueChange;
 use plumb_model::{Facts, Finding, PlanKind};
+use plumb_quoting::names::KERNEL_DEVICE;
 use plumb_stack::node::keys;
 use plumb_stack::node_facts::{ContentKind, VolumeManager};
 use plumb_stack::{CellKind, Chunks, Kind, NodeId, Placing, Stack};
 
 use crate::error::PlanError;
 use crate::plan::Plan;
-use crate::{filesystem, of_stack, partition, queue, record, resync, softpart, stripe};
+use crate::{filesystem, label, of_stack, partition, queue, record, resync, softpart, stripe};
 
 mod locate;
 
@@ -159,6 +160,7 @@ pub fn for_finding(
         PlanKind::FileSystem => file_system(stack, node).map(of_node),
         PlanKind::Chunk => chunks(stack, node, wishes),
         PlanKind::Record => records(stack, node, wishes).map(of_node),
+        PlanKind::BackupLabel => backup_label(stack, node).map(of_node),
         PlanKind::Queue => Err(PlanError::Missing {
             what: "the setting",
             give: "a finding names it",
@@ -173,6 +175,20 @@ pub fn for_finding(
             })
             .map(of_node)
         }
+    }
+}
+
+/// The backup label of a disk, unless another problem of its label comes first. Plumb writes no label inside an image that it did not open by
+/// a device, and none of a disk that another host has under a name that is no device.
+fn backup_label(stack: &Stack, disk: NodeId) -> Result<Plan, PlanError> {
+    of_stack::has_whole_label(stack, disk)?;
+    let node = stack.node(disk);
+    match KERNEL_DEVICE.has(node.own_name()) && node.kind != Kind::File {
+        true => Ok(label::plan(node.own_name())),
+        false => Err(PlanError::Missing {
+            what: "the device of the disk",
+            give: "attach the image as a loop device",
+        }),
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! - [`plan`]: the parts of a plan; [`nodes`]: owner, mode and names of device nodes, before and after
 //! - [`partition`], [`softpart`], [`stripe`], [`filesystem`]: layouts
-//! - [`record`], [`resync`], [`queue`], [`disks`], [`writes`]: sizes and numbers
+//! - [`record`], [`resync`], [`queue`], [`disks`], [`writes`]: sizes and numbers; [`mod@label`]: a label without a new layout
 //! - [`meet`]: a position that is on several grids at once
 //! - [`of_stack`]: the same requests, filled in from a node of a stack; [`mod@for_finding`]: the plans that may answer a finding
 //! - [`mod@recommend`]: the remedies of a diagnosis, each proven before it is recommended
@@ -18,6 +18,7 @@ pub mod disks;
 pub mod error;
 pub mod filesystem;
 pub mod for_finding;
+pub mod label;
 pub mod meet;
 pub mod nodes;
 pub mod of_stack;

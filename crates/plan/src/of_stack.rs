@@ -172,27 +172,37 @@ pub(crate) fn has_whole_labels(stack: &Stack, id: NodeId) -> Result<(), PlanErro
         .filter(is_partition)
         .flat_map(|id| stack.node(id).placing.below());
     for disk in disks {
-        let has = |about: NodeId| {
-            about == disk || is_partition(&about) && stack.above(disk).contains(&about)
-        };
-        let problem = |id| {
-            stack
-                .problems()
-                .iter()
-                .find(|one| one.id == id && one.node.is_some_and(has))
-        };
-        if let Some(problem) = LABEL_PROBLEMS.into_iter().find_map(problem) {
-            let disk = stack.node(disk).own_name().to_owned();
-            return Err(match problem.id {
-                ProblemId::UnfinishedMove => PlanError::UnfinishedMove { disk },
-                problem => PlanError::LabelProblem {
-                    disk,
-                    problem: problem.into(),
-                },
-            });
-        }
+        has_whole_label(stack, disk)?;
     }
     Ok(())
+}
+
+/// Whether the label of a disk is reliable.
+///
+/// # Errors
+/// As [`has_whole_labels`].
+pub(crate) fn has_whole_label(stack: &Stack, disk: NodeId) -> Result<(), PlanError> {
+    let has = |about: NodeId| {
+        let is_partition = stack.node(about).kind == Kind::Partition;
+        about == disk || is_partition && stack.above(disk).contains(&about)
+    };
+    let problem = |id| {
+        stack
+            .problems()
+            .iter()
+            .find(|one| one.id == id && one.node.is_some_and(has))
+    };
+    let Some(problem) = LABEL_PROBLEMS.into_iter().find_map(problem) else {
+        return Ok(());
+    };
+    let disk = stack.node(disk).own_name().to_owned();
+    Err(match problem.id {
+        ProblemId::UnfinishedMove => PlanError::UnfinishedMove { disk },
+        problem => PlanError::LabelProblem {
+            disk,
+            problem: problem.into(),
+        },
+    })
 }
 
 /// The file system that fills a partition, from the layer above or the partition itself.

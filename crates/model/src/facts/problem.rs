@@ -1,5 +1,6 @@
 //! Facts that readers notice in labels, superblocks and dumps.
 
+use crate::PlanKind;
 use plumb_stack::Source;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ pub struct NoticedProblem {
 rule! {
     BROKEN_LABEL: BrokenLabel(NoticedProblem) "broken-label", Layout, true, None,
         "a label, or one copy of it, is damaged", "the disk";
-    STRANDED_BACKUP_LABEL: StrandedBackupLabel(NoticedProblem) "stranded-backup-label", Layout, true, None,
+    STRANDED_BACKUP_LABEL: StrandedBackupLabel(NoticedProblem) "stranded-backup-label", Layout, true, Some(PlanKind::BackupLabel),
         "the backup of a label is not at the end of the disk", "the disk";
     OVERLAPPING_PARTITIONS: OverlappingPartitions(NoticedProblem) "overlapping-partitions", Layout, true, None,
         "two partitions or soft partitions share bytes", "the disk, `metastat -p`";

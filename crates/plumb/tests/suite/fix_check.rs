@@ -233,3 +233,45 @@ fn documents_of_another_kind_host_or_day_are_refused() {
     let after = std::fs::read(checked.dir.path().join("disk.img")).expect("the image");
     assert!(after == before, "something was written");
 }
+
+/// The backup label of a disk that grew is in its middle.
+#[test]
+fn a_check_moves_the_backup_label_of_a_grown_disk() {
+    require!(Loop, Tool("sgdisk"));
+    let dir = plumb_testkit::temp_dir("fix-check");
+    let image = dir.path().join("disk.img");
+    let file = std::fs::File::create(&image).expect("room");
+    file.set_len(64 << 20).expect("room");
+    run(Command::new("sgdisk").arg("-n1:2048:+16M").arg(&image));
+    file.set_len(96 << 20).expect("room");
+    let device = LoopDevice::attach(&image, &[]);
+    let node = device.path().to_str().expect("text").to_owned();
+    let found = |document: &mut Value| {
+        let findings = document["findings"].as_array_mut().expect("findings");
+        // The others are about the disk that holds the image.
+        findings.retain(|one| one["rule"] == "stranded-backup-label");
+        findings.len()
+    };
+    let mut document = plumb(["check", &node, "--json"]).json();
+    assert_eq!(found(&mut document), 1);
+    let remedy = &document["findings"][0]["remedies"][0];
+    assert_eq!(remedy["class"], "proven");
+    assert_eq!(remedy["actions"][0]["action"], "backup-label");
+    let path = dir.path().join("check.json");
+    std::fs::write(&path, document.to_string()).expect("room");
+    let path = path.to_str().expect("text");
+    plumb(["fix", "plan", path]).ends(0);
+    let is_good = || {
+        let verified = run(Command::new("sgdisk").arg("-v").arg(device.path()));
+        verified.contains("No problems found")
+    };
+    assert!(!is_good(), "only shown");
+    let done = plumb(["fix", "plan", path, "--yes", &device.name()]);
+    // The check after it ends with the findings of this machine.
+    let mut words = done.out.split_whitespace();
+    let saved = words.find(|word| word.ends_with(".plumb-label"));
+    std::fs::remove_file(saved.expect("the name of the saved label")).expect("the saved label");
+    assert!(is_good());
+    let mut after = plumb(["check", &node, "--json"]).json();
+    assert_eq!(found(&mut after), 0);
+}

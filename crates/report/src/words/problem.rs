@@ -35,8 +35,7 @@ fn remedy(rule: RuleId, facts: &NoticedProblem) -> Option<&'static str> {
              do not change the label before that."
         }
         RuleId::StrandedBackupLabel => {
-            "The disk has grown, or was copied to a larger one: let a label tool move the backup to the end, which leaves all \
-             partitions where they are."
+            "The disk has grown, or was copied to a larger one. No partition moves when the backup of the label goes to the end."
         }
         RuleId::BeyondDevice => {
             "Do not mount or grow anything on it: find out whether the device shrank, another one took its place, or the \

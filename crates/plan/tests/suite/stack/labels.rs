@@ -1,9 +1,9 @@
 //! Partitions of one label and of another: their numbers, blocks, names, and protected labels.
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_model::{PlanKind, RuleId};
+use plumb_model::{Action, PlanKind, RuleId};
 use plumb_plan::partition::{Content, LabelScheme, layout};
-use plumb_plan::{PlanError, Wishes, of_stack, partition};
+use plumb_plan::{Harm, PlanError, Wishes, of_stack, partition};
 use plumb_stack::ProblemId;
 use plumb_stack::node::{Problem, keys};
 use plumb_stack::{Builder, CellKind, GridFact, Kind};
@@ -59,6 +59,70 @@ fn a_label_that_has_a_problem_is_not_written() {
         );
         assert!(!why.is_usage());
     }
+}
+
+/// A disk of which the backup label is not at the end, and which has another problem or none.
+fn grown(kind: Kind, other: Option<ProblemId>) -> Result<plumb_plan::Plan, PlanError> {
+    let mut builder = Builder::default();
+    let sda = builder.node("sda");
+    builder.kind(sda, kind, &FROM);
+    builder.size(sda, sectors(100_000), &FROM);
+    cut(&mut builder, "sda1", Kind::Partition, sda, 2_048, 1_000);
+    for id in [Some(ProblemId::StrandedBackupLabel), other]
+        .into_iter()
+        .flatten()
+    {
+        builder.problem(Problem {
+            node: Some(sda),
+            id,
+            text: String::new(),
+            source: FROM,
+        });
+    }
+    let (stack, wishes) = (builder.finish(), Wishes::default());
+    let answer =
+        plumb_plan::for_finding(&stack, PlanKind::BackupLabel, find(&stack, "sda"), &wishes);
+    answer.map(|answer| answer.plan)
+}
+
+#[test]
+fn a_stranded_backup_goes_to_the_end_of_its_disk() {
+    let plan = grown(Kind::Disk, None).expect("a plan");
+    let [way] = &plan.remedies[..] else {
+        panic!("one way: {plan:?}");
+    };
+    assert_eq!(way.harm, Harm::Tune);
+    let commands: Vec<&str> = way.steps.iter().map(|step| step.command.as_str()).collect();
+    assert_eq!(
+        commands,
+        ["", " --yes sda"].map(|yes| format!("plumb fix backup-label /dev/sda{yes}"))
+    );
+    let [Action::BackupLabel { disk }] = &way.actions[..] else {
+        panic!("one action: {way:?}");
+    };
+    assert_eq!(disk.device, "/dev/sda");
+}
+
+#[test]
+fn a_stranded_backup_stays_where_the_label_has_another_problem() {
+    for id in [
+        ProblemId::BrokenLabel,
+        ProblemId::BeyondDevice,
+        ProblemId::OverlappingPartitions,
+        ProblemId::SectorSizeMismatch,
+    ] {
+        let refused = grown(Kind::Disk, Some(id));
+        let is_label = matches!(&refused, Err(PlanError::LabelProblem { problem, .. }) if *problem == id.into());
+        assert!(is_label, "{id:?}: {refused:?}");
+    }
+    let moving = grown(Kind::Disk, Some(ProblemId::UnfinishedMove));
+    assert!(
+        matches!(moving, Err(PlanError::UnfinishedMove { .. })),
+        "{moving:?}"
+    );
+    // A file has no device to write to.
+    let file = grown(Kind::File, None);
+    assert!(matches!(file, Err(PlanError::Missing { .. })), "{file:?}");
 }
 
 /// On x86 a VTOC counts from the start of the fdisk partition, and labels put boot and alternates in front.
