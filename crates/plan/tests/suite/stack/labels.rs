@@ -61,7 +61,7 @@ fn a_label_that_has_a_problem_is_not_written() {
     }
 }
 
-/// A disk of which the backup label is not at the end, and which has another problem or none.
+/// The plan for a disk with a stranded backup label, and with another problem of its label or none.
 fn grown(kind: Kind, other: Option<ProblemId>) -> Result<plumb_plan::Plan, PlanError> {
     let mut builder = Builder::default();
     let sda = builder.node("sda");

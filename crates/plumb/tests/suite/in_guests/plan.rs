@@ -63,6 +63,26 @@ impl PlanCase {
         number.unwrap_or_else(|| panic!("no {name}: {text}"))
     }
 
+    /// The check before recommends a remedy as proven: afterwards its rule is silent, and each other finding was there before.
+    #[track_caller]
+    fn is_as_predicted(&self, rule: &str) {
+        let case = self.0.display();
+        let before = self.json("before.json");
+        let mut found = before["findings"].as_array().expect("findings").iter();
+        let finding = found.find(|one| one["rule"] == rule).expect("the finding");
+        assert_eq!(finding["remedies"][0]["class"], "proven", "{case}");
+        let (before, after) = (self.findings("before.json"), self.findings("check.json"));
+        assert!(
+            !after.iter().any(|after| after == rule),
+            "{case}: {after:?}"
+        );
+        let new: Vec<_> = after
+            .iter()
+            .filter(|after| !before.contains(after))
+            .collect();
+        assert!(new.is_empty(), "{case}: {new:?}");
+    }
+
     /// The commands ran to their end.
     #[track_caller]
     fn ran(&self) -> &PlanCase {
@@ -103,13 +123,13 @@ fn commands_make_the_planned_layout() {
         .lines()
         .filter(|line| line.starts_with("GUEST:"))
         .collect();
-    let expected =
-        ["partitions done", "md done", "lvm done", "done"].map(|words| format!("GUEST: {words}"));
+    let parts = ["partitions", "settings", "md", "lvm"].map(|part| format!("GUEST: {part} done"));
+    let expected = [&parts[..], &["GUEST: done".to_owned()]].concat();
     assert_eq!(said_by_guest, expected, "{said}");
     let of = |name: &str| PlanCase(out.path().join(name));
     let rows = rows_of_guest(out.path());
-    // Seven partitions, four arrays, four file systems, two volumes in chunks, three moves.
-    assert_eq!(rows.len(), 20, "{rows:?}");
+    // Ten partitions, three settings, a label, four arrays, four file systems, two volumes in chunks, three moves.
+    assert_eq!(rows.len(), 27, "{rows:?}");
     for name in rows.iter().filter_map(|fields| fields.first()) {
         let findings = of(name).ran().findings("check.json");
         let wrong: Vec<&String> = findings
@@ -122,7 +142,18 @@ fn commands_make_the_planned_layout() {
             of(name).read("check.json")
         );
     }
+    for (name, rule) in [
+        ("part-fixed", "misaligned-partition"),
+        ("queue-read-ahead", "queue-setting"),
+        ("queue-request", "queue-setting"),
+        ("queue-scheduler", "queue-setting"),
+        ("label-backup", "stranded-backup-label"),
+        ("ext4-retrofit", "geometry-mismatch"),
+    ] {
+        of(name).is_as_predicted(rule);
+    }
     partitions(&of);
+    settings(&of);
     arrays(&of);
     file_systems(&of);
     volumes(&of);
@@ -158,6 +189,37 @@ fn partitions(of: &dyn Fn(&str) -> PlanCase) {
         "64",
         "the first multiple of 8 from 63 on"
     );
+}
+
+/// The files of a queue hold the values that the actions name.
+fn settings(of: &dyn Fn(&str) -> PlanCase) {
+    for (name, setting) in [
+        ("queue-read-ahead", "read-ahead"),
+        ("queue-request", "max-request"),
+        ("queue-scheduler", "scheduler"),
+    ] {
+        let case = of(name);
+        let before = case.json("before.json");
+        let mut actions = before["findings"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .flat_map(|finding| finding["remedies"][0]["actions"].as_array())
+            .flatten();
+        let change = actions
+            .find_map(|action| (action["change"]["setting"] == setting).then(|| &action["change"]))
+            .unwrap_or_else(|| panic!("no {setting}: {before}"));
+        let now = case.read("value");
+        match change["bytes"].as_u64() {
+            Some(bytes) => assert_eq!(now.trim(), (bytes >> 10).to_string(), "{name}"),
+            None => {
+                let chosen = format!("[{}]", change["name"].as_str().expect("a scheduler"));
+                assert!(now.contains(&chosen), "{name}: {now}");
+            }
+        }
+    }
+    let verified = of("label-backup").read("verified");
+    assert!(verified.contains("No problems found"), "{verified}");
 }
 
 fn arrays(of: &dyn Fn(&str) -> PlanCase) {
