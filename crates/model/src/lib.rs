@@ -13,6 +13,7 @@ pub mod grid;
 pub mod io_size;
 pub mod reason;
 pub mod remedy;
+pub mod result;
 pub mod rule;
 pub mod seen;
 pub mod target;

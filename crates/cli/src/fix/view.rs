@@ -4,9 +4,10 @@ use plumb_geometry::Grid;
 use plumb_label::{
     Label, Partition, PartitionPlace, gpt::types::SOLARIS_RESERVED, label::PartitionType,
 };
+use plumb_model::result::fix::{DiskPlace, Fixed, LabelView, PartView};
 use plumb_quoting::{Command, CommandLine};
 use plumb_relocate::labels::Change;
-use plumb_report::fix::{self as report, Fixed, LabelView, PartView};
+use plumb_report::fix as report;
 
 use super::subject::Subject;
 use crate::cli::ColorChoice;
@@ -38,8 +39,8 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
     let limits = shown.subject.disk.limits();
     let view = |label: &Label| label_view(label, shown.grid);
     let writes = shown.change.writes();
-    let writes: Vec<report::DiskPlace> = writes
-        .map(|(at, _, new)| report::DiskPlace {
+    let writes: Vec<DiskPlace> = writes
+        .map(|(at, _, new)| DiskPlace {
             at_bytes: at.0,
             len_bytes: new.len() as u64,
         })

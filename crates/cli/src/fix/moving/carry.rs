@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use plumb_geometry::Bytes;
 use plumb_label::Label;
+use plumb_model::result::fix::Moved;
 use plumb_relocate::labels::kernel::{node_of, wait_for};
 use plumb_relocate::moving::{Copying, OnLoss};
 use plumb_relocate::preflight::{Attachment, DiskWords, Recovery, RecoveryRefusal};
@@ -16,7 +17,6 @@ use plumb_relocate::{
     Checked, Direction, Ending, JournalFile, Move, MoveError, Plan, Progress, Raw, Stage, Status,
     Unit,
 };
-use plumb_report::fix::Moved;
 use plumb_sys::{Access, DirectDisk, KernelPartition, SysError, partitions};
 
 use super::error::{DISK_HELP, MoveRefused};

@@ -5,9 +5,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use plumb_model::result::fix::{MovedLoss, OwnerSearch};
 use plumb_quoting::visible;
 use plumb_relocate::moving::{LossKind, LostRange};
-use plumb_report::fix::{MovedLoss, OwnerSearch, obstacle_words, owner_words};
+use plumb_report::fix::{obstacle_words, owner_words};
 use plumb_sys::{FileContent, NewFile};
 
 /// Ranges in the form that is printed.
@@ -73,7 +74,7 @@ fn text(partition: &str, lost: &[MovedLoss], search: Option<&OwnerSearch>) -> St
 
 #[cfg(test)]
 mod tests {
-    use plumb_report::fix::{LossOwner, OwnerObstacle};
+    use plumb_model::result::fix::{LossOwner, OwnerObstacle};
 
     use super::*;
 

@@ -4,11 +4,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use plumb_model::result::fix::Moved;
 use plumb_quoting::Command;
 use plumb_relocate::moving::{never_begun, status};
 use plumb_relocate::preflight::DiskWords;
 use plumb_relocate::{Direction, JournalError, JournalFile, MoveError, Status};
-use plumb_report::fix::{Moved, print_moved};
+use plumb_report::fix::print_moved;
 use plumb_sys::Doubt;
 
 use crate::cli::ColorChoice;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_label::{Disk, Label, Partition};
+use plumb_model::result::fix::Moved;
 use plumb_relocate::labels::kernel::node_of;
 use plumb_relocate::moving::{Copying, JournalId, Plan};
 use plumb_relocate::preflight::{MoveRequest, Ownership, Planned, Survey, SurveyMode};
-use plumb_report::fix::Moved;
 use plumb_sys::Access;
 
 use super::error::MoveRefused;

@@ -8,9 +8,9 @@
 
 use std::path::Path;
 
+use plumb_model::result::fix::MovedPlace;
 use plumb_relocate::moving::{PlaceKind, WrittenPlace};
 use plumb_relocate::{JournalFile, Status};
-use plumb_report::fix::MovedPlace;
 use plumb_sys::{Doubt, doubt_of_directory};
 
 use super::error::MoveRefused;

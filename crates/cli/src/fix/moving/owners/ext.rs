@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_report::fix::{LossOwner, OwnerObstacle};
+use plumb_model::result::fix::{LossOwner, OwnerObstacle};
 
 use super::tool::{failure, run};
 use super::{Query, RangeOwners, number_at};

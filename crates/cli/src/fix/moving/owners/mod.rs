@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use plumb_model::result::fix::{LossOwner, MovedLoss, OwnerObstacle, OwnerSearch};
 use plumb_quoting::Command;
-use plumb_report::fix::{LossOwner, MovedLoss, OwnerObstacle, OwnerSearch};
 
 use tool::Deadline;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_report::fix::{LossOwner, OwnerObstacle};
+use plumb_model::result::fix::{LossOwner, OwnerObstacle};
 
 use super::tool::{failure, run};
 use super::{Query, RangeOwners, number_at};

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use plumb_report::fix::OwnerObstacle;
+use plumb_model::result::fix::OwnerObstacle;
 
 use crate::killed;
 

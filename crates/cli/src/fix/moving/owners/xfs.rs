@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plumb_geometry::SECTOR;
-use plumb_report::fix::{LossOwner, OwnerObstacle};
+use plumb_model::result::fix::{LossOwner, OwnerObstacle};
 
 use super::tool::{failure, run};
 use super::{Query, RangeOwners, number_at};
