@@ -9,8 +9,8 @@ use std::sync::Arc;
 use plumb_geometry::SmallSort;
 use plumb_history::{Reader, SeriesFacts, Span, SpanProfile, Tier, Window};
 use plumb_http::{Answer, Budget, Query, Reply, Request, RequestFault};
+use plumb_model::result::api::{ApiAnswer, ApiDocument, ApiHistograms, ApiTables};
 use plumb_profile::listing;
-use plumb_report::api::{ApiAnswer, ApiDocument, ApiHistograms, ApiTables};
 
 use crate::agent::recent::{RecentAnswer, RecentWindows};
 use crate::agent::survey;
@@ -132,8 +132,7 @@ impl Api {
                 })
             })
             .and_then(|document| {
-                document
-                    .json()
+                plumb_report::api::json(&document)
                     .map_err(|error| ApiRefusal::History(Failure::failed(&error)))
             });
         match answer {

@@ -12,14 +12,15 @@ use plumb_history::{
     SeriesFacts, Span, Tier, Window, Writer,
 };
 use plumb_model::Finding;
+use plumb_model::result::history::{
+    HistoryAnswer, HistoryCourse, HistoryDevice, HistoryFile, HistoryFinding, HistorySize,
+    HistoryTier, HistoryWindow, NameSince,
+};
 use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
 use plumb_profile::profile::TimeBase;
 use plumb_quoting::json;
 use plumb_report::history as report;
-use plumb_report::history::{
-    HistoryAnswer, HistoryCourse, HistoryDevice, HistoryFinding, HistoryWindow,
-};
 use plumb_trace::input::Input;
 
 use crate::agent::config::AgentConfig;
@@ -96,7 +97,7 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
                 true => Exit::Clean,
                 false => Exit::Unknown,
             };
-            let files = state.files.into_iter().map(|file| report::HistoryFile {
+            let files = state.files.into_iter().map(|file| HistoryFile {
                 file: file.file.display().to_string(),
                 faults: file.faults,
                 sound: file.sound,
@@ -169,7 +170,7 @@ pub fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
             names: series
                 .names
                 .iter()
-                .map(|(since, name)| report::NameSince {
+                .map(|(since, name)| NameSince {
                     since: time_words(*since),
                     name: name.clone(),
                 })
@@ -271,7 +272,7 @@ pub fn findings_in(
         }
         match finding {
             Ok(finding) => {
-                found.push(HistoryFinding::new(
+                found.push(report::finding(
                     finding,
                     time_words(interval.appeared_ns),
                     time_words(interval.changed_ns),
@@ -458,14 +459,14 @@ pub fn window(from_ns: i64, glance: &Glance) -> HistoryWindow {
     }
 }
 
-fn estimate(config: &AgentConfig) -> Result<report::HistorySize, Failure> {
+fn estimate(config: &AgentConfig) -> Result<HistorySize, Failure> {
     let estimate = opened(config)?.estimate(&config.history).map_err(failed)?;
-    let tiers = Tier::ALL.map(|tier| report::HistoryTier {
+    let tiers = Tier::ALL.map(|tier| HistoryTier {
         window_seconds: seconds(tier),
         reach_days: (estimate.reach_ns[tier as usize] / Tier::Day.width_ns()) as u64,
         oldest: estimate.oldest_ns[tier as usize].map(time_words),
     });
-    Ok(report::HistorySize {
+    Ok(HistorySize {
         used_bytes: estimate.used_bytes,
         cap_bytes: estimate.cap_bytes,
         full_bytes: estimate.full_bytes,

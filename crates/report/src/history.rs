@@ -1,7 +1,11 @@
 //! The history of a host as text, JSON and CSV: its devices, the I/O of one over time, its size and its state.
 
 use plumb_geometry::plural;
-use plumb_model::{Finding, Reason, RuleId, Unjudged};
+use plumb_model::result::history::{
+    CountRange, FindingChange, FindingMessage, HistoryAnswer, HistoryChanges, HistoryCourse,
+    HistoryDevice, HistoryFile, HistoryFinding, HistorySize, HistoryWindow,
+};
+use plumb_model::{Finding, Reason, Unjudged};
 use plumb_quoting::visible;
 use serde::Serialize;
 
@@ -15,32 +19,6 @@ use crate::text::{Paper, finding_lines};
 use crate::words;
 
 mod senders;
-
-pub use senders::{HistorySender, HistorySenders};
-
-/// A change of a finding over time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FindingChange {
-    /// It was not there before.
-    Appeared,
-    /// It is more severe than before.
-    Worsened,
-    /// Its rule found nothing any more.
-    Gone,
-}
-
-impl FindingChange {
-    /// The word for logs.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            FindingChange::Appeared => "appeared",
-            FindingChange::Worsened => "worsened",
-            FindingChange::Gone => "gone",
-        }
-    }
-}
 
 /// The line of a log about a change of a finding, with the page that explains it.
 #[must_use]
@@ -59,30 +37,6 @@ pub fn finding_change(change: FindingChange, finding: &Finding) -> String {
             visible(&brief::summary(finding))
         ),
     }
-}
-
-/// A change of a finding for a receiver of notifications.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct FindingMessage<'a> {
-    /// Version of the program.
-    pub version: &'a str,
-    /// The host; none if the kernel does not tell.
-    pub host: Option<&'a str>,
-    /// Moment of the change, UTC.
-    pub time: &'a str,
-    /// The kind of change.
-    pub change: FindingChange,
-    /// WWN, serial number or UUID of the device; a name without them.
-    pub identity: &'a str,
-    /// The address of instructions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runbook_url: Option<&'a str>,
-    /// The file of a recording of the device.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recording: Option<&'a str>,
-    /// The finding; one that is gone as it was last.
-    #[serde(skip)]
-    pub finding: &'a Finding,
 }
 
 /// The document of a notification, in one line with its end.
@@ -107,212 +61,21 @@ pub fn finding_message(message: &FindingMessage<'_>) -> String {
     line
 }
 
-/// A device with a history.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistoryDevice {
-    /// Its last name.
-    pub device: String,
-    /// WWN, serial number or UUID; a name without them.
-    pub identity: String,
-    /// Layer at which its I/O were counted.
-    pub layer: &'static str,
-    /// Names with the time from which each was seen, in order.
-    pub names: Vec<NameSince>,
-    /// Begin of its first window; absent without any.
-    pub from: Option<String>,
-    /// End of its last window, excluded.
-    pub to: Option<String>,
-}
-
-/// A name of a device.
-#[derive(Clone, Debug, Serialize)]
-pub struct NameSince {
-    /// The time from which it was seen.
-    pub since: String,
-    /// The name.
-    pub name: String,
-}
-
-/// The I/O of a device over time.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistoryCourse {
-    /// Its last name.
-    pub device: String,
-    /// WWN, serial number or UUID; a name without them.
-    pub identity: String,
-    /// Layer at which its I/O were counted.
-    pub layer: &'static str,
-    /// Length of a window.
-    pub window_seconds: u64,
-    /// The windows with I/O that are over, in order.
-    pub windows: Vec<HistoryWindow>,
-    /// The I/O since the last of them: of windows that are not over.
-    pub open: Option<HistoryWindow>,
-}
-
-/// Totals of a window.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistoryWindow {
-    /// Its begin.
-    pub from: String,
-    /// I/O of all operations.
-    pub ios: u64,
-    /// Reads.
-    pub reads: u64,
-    /// Writes.
-    pub writes: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Reads and writes that do not start on a 4 KiB boundary; absent if it is unknown.
-    pub misaligned_4k: Option<u64>,
-    /// Reads and writes with a known latency.
-    pub timed: u64,
-    /// Half of the latencies are at most this, ns.
-    pub p50_ns: Option<u64>,
-    /// The same for 99 %.
-    pub p99_ns: Option<u64>,
-    /// No latency is larger, ns.
-    pub max_ns: Option<u64>,
-    /// Reads and writes of up to 4, 16, 64 and 256 KiB, and longer ones.
-    pub lengths: [u64; 5],
-    /// Means of another program in place of counts: the figures above have none of these I/O.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub averages: Option<HistoryAverages>,
-}
-
-/// The I/O of a window that is known by means alone, as far as its time is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct HistoryAverages {
-    /// I/O of all operations.
-    pub ios: CountRange,
-    /// Their bytes.
-    pub bytes: CountRange,
-    /// Reads; absent if the source does not tell operations apart.
-    pub reads: Option<CountRange>,
-    /// Writes, likewise.
-    pub writes: Option<CountRange>,
-}
-
-/// A count within two bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct CountRange {
-    /// Least count.
-    pub low: u64,
-    /// Largest count; `None` if it is unknown.
-    pub high: Option<u64>,
-}
-
-/// The size of a history, now and later.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistorySize {
-    /// Bytes of its files.
-    pub used_bytes: u64,
-    /// The cap.
-    pub cap_bytes: u64,
-    /// Expected bytes once every tier is full, without the cap; absent for a history of less than a day.
-    pub full_bytes: Option<u64>,
-    /// The tiers.
-    pub tiers: Vec<HistoryTier>,
-}
-
-/// A tier of windows.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistoryTier {
-    /// Length of a window.
-    pub window_seconds: u64,
-    /// Days that it will reach back, within the cap.
-    pub reach_days: u64,
-    /// Begin of its oldest window; absent without any.
-    pub oldest: Option<String>,
-}
-
-/// A finding of the agent over time.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistoryFinding {
-    /// The time at which it appeared.
-    pub appeared: String,
-    /// The time of its last change.
-    pub changed: String,
-    /// The time at which it went; absent while it is present.
-    pub went: Option<String>,
-    /// Its last form.
-    pub finding: Finding,
-    summary: String,
-}
-
-impl HistoryFinding {
-    /// A finding with its times.
-    #[must_use]
-    pub fn new(finding: Finding, appeared: String, changed: String, went: Option<String>) -> Self {
-        HistoryFinding {
-            appeared,
-            changed,
-            went,
-            summary: brief::summary(&finding),
-            finding,
-        }
+/// A finding with its times and its summary.
+#[must_use]
+pub fn finding(
+    finding: Finding,
+    appeared: String,
+    changed: String,
+    went: Option<String>,
+) -> HistoryFinding {
+    HistoryFinding {
+        appeared,
+        changed,
+        went,
+        summary: brief::summary(&finding),
+        finding,
     }
-}
-
-/// The changes in the I/O of a device over time.
-#[derive(Debug, Serialize)]
-pub struct HistoryChanges {
-    /// Its last name.
-    pub device: String,
-    /// WWN, serial number or UUID; a name without them.
-    pub identity: String,
-    /// Layer at which its I/O were counted.
-    pub layer: &'static str,
-    /// Length of a window.
-    pub window_seconds: u64,
-    /// Windows with I/O that were searched.
-    pub windows: u64,
-    /// Begin of the first of them; absent without any.
-    pub from: Option<String>,
-    /// The changes, worst first.
-    #[serde(skip)]
-    pub findings: Vec<Finding>,
-    /// Rules that could not judge.
-    pub unknown: Vec<Unjudged>,
-    /// Rules that looked and found no change.
-    pub silent: Vec<RuleId>,
-}
-
-/// The state of a file.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistoryFile {
-    /// Its path.
-    pub file: String,
-    /// Faults of the file itself.
-    pub faults: Vec<String>,
-    /// Sound records.
-    pub sound: u64,
-    /// Damaged records.
-    pub damaged: u64,
-    /// Records whose totals are not those of their histograms.
-    pub differing: u64,
-}
-
-/// Everything that `plumb history` prints.
-#[derive(Debug, Serialize)]
-#[serde(tag = "kind", content = "is", rename_all = "kebab-case")]
-pub enum HistoryAnswer {
-    /// The devices.
-    Devices(Vec<HistoryDevice>),
-    /// The I/O of a device, a course for each layer.
-    Courses(Vec<HistoryCourse>),
-    /// The findings, in the order in which they appeared.
-    Findings(Vec<HistoryFinding>),
-    /// The senders of a device's I/O, a list for each layer.
-    Senders(Vec<HistorySenders>),
-    /// The changes in the I/O of each device.
-    Changes(Vec<HistoryChanges>),
-    /// Sizes.
-    Size(HistorySize),
-    /// The state of the files.
-    Files(Vec<HistoryFile>),
 }
 
 /// The document of `plumb history`.

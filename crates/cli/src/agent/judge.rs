@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_capture::Recorder;
 use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose, diagnose_answers};
 use plumb_history::{FindingInterval, FindingKey, FindingStep};
+use plumb_model::result::history::FindingChange;
 use plumb_model::{Finding, Part, Reason, RuleId, Severity, Target};
 use plumb_profile::Profile;
 use plumb_profile::answers::SingleIo;
 use plumb_profile::profile::ProfileSet;
 use plumb_quoting::json;
 use plumb_report::exports::FindingMetrics;
-use plumb_report::history::FindingChange;
 use plumb_stack::Obstacle;
 use serde::{Deserialize, Serialize};
 

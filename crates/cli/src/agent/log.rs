@@ -5,8 +5,9 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 use plumb_model::Severity;
+use plumb_model::result::history::FindingChange;
 use plumb_quoting::{json, visible};
-use plumb_report::history::{FindingChange, finding_change};
+use plumb_report::history::finding_change;
 
 use super::judge::Change;
 use crate::output;

@@ -13,8 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plumb_geometry::plural;
+use plumb_model::result::history::FindingMessage;
 use plumb_quoting::visible;
-use plumb_report::history::{FindingMessage, finding_message};
+use plumb_report::history::finding_message;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::command::CommandRun;

@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plumb_history::{Glance, Span};
+use plumb_model::result::api::ApiHistograms;
+use plumb_model::result::history::HistoryCourse;
 use plumb_profile::{Profile, listing};
-use plumb_report::api::ApiHistograms;
-use plumb_report::history::HistoryCourse;
 use plumb_trace::Layer;
 
 use super::identity::is_path_of;

@@ -7,9 +7,9 @@ use plumb_diagnose::{Severity, Target, course};
 use plumb_geometry::SmallSort;
 use plumb_history::{GlanceRow, HostFactRow, Reader, SeriesFacts, Span, Tier};
 use plumb_model::facts::{HostChange, HostChangeKind, HostFact, HostFactSource, HostValue};
+use plumb_model::result::history::HistoryChanges;
 use plumb_model::{Finding, RuleId};
 use plumb_quoting::json;
-use plumb_report::history::HistoryChanges;
 
 use super::span::{self, DeviceSpan, time_words};
 use super::{failed, seconds};

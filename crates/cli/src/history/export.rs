@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use plumb_history::{GlanceRow, Reader, SeriesFacts, Span, Tier};
+use plumb_model::result::history::HistoryAnswer;
 use plumb_report::history as report;
-use plumb_report::history::HistoryAnswer;
 use plumb_trace::parquet::table::{self, Cells, TableColumn};
 use plumb_trace::write::{Gathered, Output};
 

@@ -6,11 +6,11 @@
 use std::path::Path;
 
 use plumb_history::Span;
+use plumb_model::result::history::{CountRange, HistoryAverages};
 use plumb_profile::imported::Measured;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::{Profile, Settings};
 use plumb_quoting::visible;
-use plumb_report::history::{CountRange, HistoryAverages};
 use plumb_trace::input::Input;
 use plumb_trace::{Layer, Op, rrd};
 

@@ -1,9 +1,9 @@
 //! `plumb history senders`: the processes that sent the I/O of a device over a time.
 
 use plumb_history::{Reader, SeriesFacts, SpanProfile};
+use plumb_model::result::history::{HistorySender, HistorySenders};
 use plumb_profile::Owner;
 use plumb_profile::top::ProcessShare;
-use plumb_report::history::{HistorySender, HistorySenders};
 
 use super::failed;
 use super::span::{self, DeviceSpan, time_words};

@@ -4,4 +4,6 @@
 //! The field names are those of the JSON documents, whose schemas are in `docs/schema`. The types of this module are written and
 //! never read.
 
+pub mod api;
 pub mod fix;
+pub mod history;

@@ -1,56 +1,13 @@
 //! The senders of a device's I/O over a time.
 
 use plumb_geometry::plural;
-use plumb_profile::Owner;
+use plumb_model::result::history::HistorySenders;
 use plumb_profile::top::ProcessShare;
 use plumb_quoting::visible;
-use serde::Serialize;
 
 use crate::format::{bytes, count, percent};
 use crate::text::page::{FigureColumn, Page};
 use crate::words;
-
-/// The senders of a device's I/O over a time.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistorySenders {
-    /// Its last name.
-    pub device: String,
-    /// WWN, serial number or UUID; a name without them.
-    pub identity: String,
-    /// Layer at which its I/O were counted.
-    pub layer: &'static str,
-    /// Begin of the time, widened to whole windows.
-    pub from: String,
-    /// Its end, excluded.
-    pub to: String,
-    /// I/O of all operations.
-    pub ios: u64,
-    /// The senders, most I/O first. A window keeps its largest ones: if `others` has I/O, a sender may have sent some of these
-    /// as well.
-    pub senders: Vec<HistorySender>,
-    /// I/O of senders that a window did not keep.
-    pub others: ProcessShare,
-    /// I/O whose sender is not known: it was not seen, or there was no room for it.
-    pub unknown: u64,
-    /// Damaged records in this time, whose I/O are in no figure.
-    pub damaged: u64,
-}
-
-/// A sender.
-#[derive(Clone, Debug, Serialize)]
-pub struct HistorySender {
-    /// Its command.
-    pub command: String,
-    /// Path of its cgroup of version 2, if it was known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cgroup: Option<String>,
-    /// The owner that this path names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<Owner>,
-    /// Its I/O.
-    #[serde(flatten)]
-    pub sent: ProcessShare,
-}
 
 /// Lines of senders that a person reads; JSON has all.
 const SHOWN: usize = 20;
@@ -124,6 +81,9 @@ pub(super) fn text(page: &mut Page, of: &HistorySenders) {
 
 #[cfg(test)]
 mod tests {
+    use plumb_model::result::history::HistorySender;
+    use plumb_profile::Owner;
+
     use super::*;
     use crate::text::Color;
 
