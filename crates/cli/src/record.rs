@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use plumb_capture::{Batches, DiskAnswers, DiskTally, PIDS_MAX, RecordOptions, Recorder};
 use plumb_geometry::group_digits;
+use plumb_model::result::record::{Recorded, RecordedDevice};
 use plumb_quoting::Command;
 use plumb_report::format::bytes;
-use plumb_report::record::{self as report, Recorded, RecordedDevice};
+use plumb_report::record::{self as report, JudgedRecording};
 use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, Clock, Layer, SourceInfo};
@@ -478,16 +479,19 @@ impl RecordSession {
             out_of_order: self.recorder.late(),
             skipped_calls: self.recorder.skipped_calls(),
             notes: &notes[1..],
+        };
+        let judged = JudgedRecording {
+            recorded,
             diagnosis: &diagnosis,
             outcome,
         };
         let shown = match args.json {
             true => {
-                report::json(&crate::this_run::now(), &recorded)
+                report::json(&crate::this_run::now(), &judged)
                     .map_err(|error| Failure::failed(&error))?
                     + "\n"
             }
-            false => output::drawn(report::text(&recorded, output::paper(ColorChoice::Auto))),
+            false => output::drawn(report::text(&judged, output::paper(ColorChoice::Auto))),
         };
         output::print(&shown)?;
         if lost > 0 && !args.json {

@@ -1,7 +1,7 @@
 //! The result of a recording, as text and JSON.
 
 use plumb_diagnose::Diagnosis;
-use serde::Serialize;
+use plumb_model::result::record::{File, Recorded, RecordedDevice};
 
 use crate::brief;
 use crate::format::{bytes, count};
@@ -10,42 +10,18 @@ use crate::run::Run;
 use crate::text::{Page, Paper};
 use crate::verdict::{Grounds, Outcome, Verdict};
 
-/// A recording that has ended.
-#[derive(Debug, Serialize)]
-pub struct Recorded<'a> {
-    /// How long it took.
-    pub seconds: f64,
-    /// Why it ended.
-    pub ended: &'static str,
-    /// Layers, and how they were recorded.
-    pub how: &'a str,
-    /// Files that were written, in order.
-    pub files: &'a [File],
-    /// Disks that received I/O.
-    pub devices: &'a [RecordedDevice],
-    /// I/O in the files, the deleted ones too.
-    pub ios: u64,
-    /// I/O that are in no file: there was no room for them in the buffer.
-    pub lost: u64,
-    /// I/O that came when the last file was full.
-    pub after_the_end: u64,
-    /// I/O that were in flight at the end, without latency.
-    pub in_flight_at_end: u64,
-    /// I/O that follow one in the file that was issued later.
-    pub out_of_order: u64,
-    /// Calls of the kernel programs that the kernel skipped: each may hide an I/O or its latency.
-    pub skipped_calls: u64,
-    /// Sentences that a reader must know.
-    pub notes: &'a [String],
+/// A recording that has ended, and the judgement on its disks.
+#[derive(Clone, Debug)]
+pub struct JudgedRecording<'a> {
+    /// The recording.
+    pub recorded: Recorded<'a>,
     /// Findings on the answers of the disks: whether they fail I/O, leave them waiting, or receive more than they can serve.
-    #[serde(skip)]
     pub diagnosis: &'a Diagnosis,
     /// The result. The exit status follows it.
-    #[serde(skip)]
     pub outcome: Outcome,
 }
 
-impl Recorded<'_> {
+impl JudgedRecording<'_> {
     /// The verdict on the disks if there is a finding. The places of the I/O are judged when the file is analyzed, so that a recording
     /// without a finding has no verdict.
     #[must_use]
@@ -54,7 +30,7 @@ impl Recorded<'_> {
             outcome: self.outcome,
             findings: &self.diagnosis.findings,
             accepted: 0,
-            scope: format!("{} I/O recorded", count(self.ios)),
+            scope: format!("{} I/O recorded", count(self.recorded.ios)),
             fit: None,
             unknown: None,
             unread: None,
@@ -64,68 +40,32 @@ impl Recorded<'_> {
     }
 }
 
-/// A file of a recording.
-#[derive(Clone, Debug, Serialize)]
-pub struct File {
-    /// Its name.
-    pub path: String,
-    /// I/O in it.
-    pub ios: u64,
-    /// Its length.
-    pub bytes: u64,
-    /// Whether it had to go for a further one.
-    pub deleted: bool,
-}
-
-/// A disk of a recording.
-#[derive(Clone, Debug, Serialize)]
-pub struct RecordedDevice {
-    /// Its name.
-    pub device: String,
-    /// Layer at which it was recorded.
-    pub layer: &'static str,
-    /// I/O that were issued to it.
-    pub sent: u64,
-    /// Of these, in no file: there was no room for them in the buffer.
-    pub lost: u64,
-    /// Issued once more.
-    pub requeues: u64,
-    /// Completions of a part of an I/O.
-    pub partial_completions: u64,
-    /// Issues whose completion never came.
-    pub unmatched_issues: u64,
-    /// Completions of I/O issued before the recording began.
-    pub unmatched_completions: u64,
-    /// I/O with an unknown sender.
-    pub unknown_senders: u64,
-}
-
 /// The document of `plumb record`.
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(run: &Run, recorded: &Recorded<'_>) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, judged: &JudgedRecording<'_>) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
         schema: "plumb.record/2",
         run,
         inputs: Vec::<()>::new(),
-        verdict: recorded.verdict(),
-        findings: json::findings(&recorded.diagnosis.findings),
-        result: recorded,
+        verdict: judged.verdict(),
+        findings: json::findings(&judged.diagnosis.findings),
+        result: &judged.recorded,
     })
 }
 
 /// The same for a person.
 #[must_use]
-pub fn text(recorded: &Recorded<'_>, paper: impl Into<Paper>) -> String {
+pub fn text(judged: &JudgedRecording<'_>, paper: impl Into<Paper>) -> String {
     let mut page = Page::new(paper);
-    match recorded.verdict() {
-        None => recording(&mut page, recorded),
+    match judged.verdict() {
+        None => recording(&mut page, &judged.recorded),
         Some(verdict) => {
             brief::first_line(&mut page, &verdict);
-            blocks(&mut page, recorded.diagnosis);
+            blocks(&mut page, judged.diagnosis);
             page.gap();
-            recording(&mut page, recorded);
+            recording(&mut page, &judged.recorded);
             brief::last_line(&mut page, &verdict);
         }
     }

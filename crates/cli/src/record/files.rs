@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plumb_geometry::Bytes;
-use plumb_report::record::File;
+use plumb_model::result::record::File;
 use plumb_trace::parquet::grow::GrowingWriter;
 use plumb_trace::{Batch, SourceInfo};
 

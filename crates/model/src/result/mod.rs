@@ -7,3 +7,4 @@
 pub mod api;
 pub mod fix;
 pub mod history;
+pub mod record;
