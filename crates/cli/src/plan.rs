@@ -1,6 +1,7 @@
 //! `plumb plan`: from flags to a plan, and to its print.
 
 use plumb_geometry::{Bytes, Grid, GridKind, SmallSort};
+use plumb_model::result::plan::PlanInput;
 use plumb_plan::partition::LabelScheme;
 use plumb_plan::softpart::SoftPartition;
 use plumb_plan::{
@@ -29,7 +30,7 @@ use inputs::{Dumps, read_dumps, read_profile};
 /// A plan and its input.
 struct Planned {
     plans: Vec<Plan>,
-    inputs: Vec<report::PlanInput>,
+    inputs: Vec<PlanInput>,
     /// Whether some input was not read, or not to its end.
     is_partial: bool,
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use plumb_capture::CaptureError;
+use plumb_model::result::check::Unseen;
 use plumb_quoting::{Command, CommandLine, NoCommand};
-use plumb_report::check::Unseen;
 use plumb_stack::{Kind, NodeId, Stack};
 
 use crate::typed;

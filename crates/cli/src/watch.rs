@@ -11,10 +11,11 @@ use plumb_capture::{
 };
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
+use plumb_model::result::watch::{Apart, IntervalSender, SeenAgain};
 use plumb_profile::Owner;
 use plumb_quoting::Command;
 use plumb_report::json::{self, WholeTime};
-use plumb_report::text::{self, Apart, IntervalSender, SeenAgain, WatchInterval};
+use plumb_report::text::{self, WatchInterval};
 
 use self::app::App;
 use self::feed::{FedInterval, Feed};

@@ -2,9 +2,10 @@
 //! were not visible.
 
 use plumb_geometry::plural;
+use plumb_model::result::check::Unseen;
 use plumb_model::{Effect, Finding, Fix};
 
-use crate::check::{Unseen, listed};
+use crate::check::listed;
 use crate::text::alike::{groups, kinds, the_same_on};
 use crate::text::page::Page;
 use crate::verdict::{Outcome, Verdict, Word, devices, is_without_cost, reported};

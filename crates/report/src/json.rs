@@ -4,12 +4,13 @@ use crate::verdict::Verdict;
 use serde::Serialize;
 
 use plumb_diagnose::{Analysis, Diagnosis};
+use plumb_model::result::watch::{Apart, App, IntervalSender, SeenAgain};
 use plumb_model::{Finding, RuleId, Unjudged};
 use plumb_trace::SourceInfo;
 
 use crate::Report;
 use crate::run::Run;
-use crate::text::{Apart, App, IntervalSender, SeenAgain, WatchInterval};
+use crate::text::WatchInterval;
 use crate::words;
 
 #[derive(Serialize)]

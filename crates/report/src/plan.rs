@@ -1,6 +1,7 @@
 //! Plans as text and JSON. Every number was worked out before; here they get their units and their places.
 
 use plumb_geometry::{Bytes, group_digits, plural};
+use plumb_model::result::plan::PlanInput;
 use plumb_plan::plan::{PlanWarning, Unit};
 use plumb_plan::{Figure, Nodes, Plan, Remedy, Step, Table, Value};
 use serde::Serialize;
@@ -9,21 +10,6 @@ use crate::check::listed;
 use crate::format::{digits, percent};
 use crate::run::Run;
 use crate::text::{FigureColumn, Page, Paper, WIDTH, step_lines};
-
-/// Something that a plan was made from.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlanInput {
-    /// As named on the command line.
-    pub path: String,
-    /// The tool that printed it, or the kind of file.
-    pub format: String,
-    /// Whether the reader was held against a real file.
-    pub verified: bool,
-    /// Lines or records that were understood.
-    pub understood: u64,
-    /// Those that were not.
-    pub passed_over: u64,
-}
 
 #[derive(Serialize)]
 struct Document<'a> {

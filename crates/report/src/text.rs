@@ -21,9 +21,8 @@ mod measures;
 pub(crate) mod page;
 mod what_if;
 
-pub use app::{App, AskedBy, AskedFlow, AskedOf, MappedFiles, ProcessFlow};
 pub use ascii::ascii;
-pub use interval::{Apart, IntervalSender, SeenAgain, WatchInterval, asked, interval};
+pub use interval::{WatchInterval, asked, interval};
 use page::figure_columns;
 pub use page::{
     Color, Detail, FigureColumn, Paper, WIDTH, WIDTH_MAX, WIDTH_MIN, fitting_columns, unbroken,

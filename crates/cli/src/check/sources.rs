@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use plumb_model::Target;
-use plumb_report::check::CheckInput;
+use plumb_model::result::check::CheckInput;
 use plumb_stack::catalogue::Catalogue;
 use plumb_stack::collection::{self, Contents};
 use plumb_stack::linux::{self, Elsewhere, Live, Root};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use plumb_model::result::plan::PlanInput;
 use plumb_profile::Profile;
-use plumb_report::plan::PlanInput;
 use plumb_stack::{Builder, Stack, dump};
 
 use crate::failure::Failure;

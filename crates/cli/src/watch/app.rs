@@ -6,8 +6,10 @@ use std::path::Path;
 use plumb_capture::{AccessWay, Asker, CallKind, Calls, CaptureError, FileSystem, Reading, Vfs};
 use plumb_diagnose::{Diagnosis, Flow, Questions, Throughput, analyze, diagnose_throughput};
 use plumb_geometry::SmallSort;
+use plumb_model::result::watch::{
+    self as result, AskedBy, AskedFlow, AskedOf, MappedFiles, ProcessFlow,
+};
 use plumb_profile::{Profile, ProfileSet};
-use plumb_report::text::{self, AskedBy, AskedFlow, AskedOf, MappedFiles, ProcessFlow};
 use plumb_trace::{Layer, Op};
 
 use super::below::{MountsInUse, is_on};
@@ -23,7 +25,7 @@ pub(super) struct App {
     processes: BTreeMap<(u32, Option<FileSystem>), AskedBy>,
     of_unlisted_process: u64,
     /// The result of the last interval.
-    pub(super) last: text::App,
+    pub(super) last: result::App,
 }
 
 /// I/O to a file system, and the bytes moved for it.
@@ -53,7 +55,7 @@ impl App {
             file_systems: BTreeMap::new(),
             processes: BTreeMap::new(),
             of_unlisted_process: 0,
-            last: text::App::default(),
+            last: result::App::default(),
         };
         if sync {
             app.sync();
@@ -146,7 +148,7 @@ impl App {
         }
         // The cache is in every single interval.
         let file_systems = self.shown(&sums, false);
-        self.last = text::App {
+        self.last = result::App {
             file_systems,
             processes,
             of_unlisted_process: asked.of_unlisted_process,
@@ -214,13 +216,13 @@ impl App {
     }
 
     /// The I/O of the whole time.
-    pub(super) fn whole(&self) -> text::App {
+    pub(super) fn whole(&self) -> result::App {
         let mut processes: Vec<AskedBy> = self.processes.values().cloned().collect();
         processes.small_sort_by_key(|by| {
             std::cmp::Reverse(by.reads.counted_bytes + by.writes.counted_bytes)
         });
         let file_systems = self.shown(&self.file_systems, true);
-        text::App {
+        result::App {
             file_systems,
             processes,
             of_unlisted_process: self.of_unlisted_process,

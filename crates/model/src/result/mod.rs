@@ -5,6 +5,9 @@
 //! never read.
 
 pub mod api;
+pub mod check;
 pub mod fix;
 pub mod history;
+pub mod plan;
 pub mod record;
+pub mod watch;

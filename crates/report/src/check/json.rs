@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use plumb_diagnose::accept::{Acceptance, Accepted};
 use plumb_geometry::Bytes;
+use plumb_model::result::check::CheckInput;
 use plumb_model::{Finding, RuleId, Severity, Target};
 use plumb_stack::node::NodeFacts;
 use plumb_stack::survey::{Lost, On, Tally};
 use plumb_stack::{GridFact, Kind, Node, NodeId, Obstacle, Overall, Placing, Problem, Source};
 use serde::Serialize;
 
-use super::{Check, CheckInput};
+use super::Check;
 use crate::json::{Document, FindingOut, UnjudgedOut, finding, findings, unknown};
 
 #[derive(Serialize)]

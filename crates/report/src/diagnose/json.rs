@@ -1,13 +1,13 @@
 //! The JSON document of `plumb diagnose`: the result of `check` for the stack, and the I/O of its devices.
 
 use plumb_diagnose::Analysis;
+use plumb_model::result::check::{CheckInput, Unseen};
+use plumb_model::result::watch::IntervalSender;
 use serde::Serialize;
 
 use super::Diagnose;
-use crate::check::Unseen;
-use crate::check::{CheckInput, CheckResult, result};
+use crate::check::{CheckResult, result};
 use crate::json::{Document, findings};
-use crate::text::IntervalSender;
 
 #[derive(Serialize)]
 struct WatchedOut<'a> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
 use plumb_geometry::{SmallSort, plural};
+use plumb_model::result::watch::IntervalSender;
 use plumb_model::{RuleId, Severity};
 use plumb_profile::fit::FitTally;
 use plumb_quoting::visible;
@@ -16,7 +17,7 @@ use crate::brief;
 use crate::check::{self, Check, listed};
 use crate::format::{bytes, bytes_within, count, count_within, ns, rate, share_within};
 use crate::text::page::Page;
-use crate::text::{Detail, FigureColumn, IntervalSender, Paper};
+use crate::text::{Detail, FigureColumn, Paper};
 use crate::verdict::{self, Grounds, Verdict};
 use crate::words;
 

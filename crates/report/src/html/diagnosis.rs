@@ -1,10 +1,11 @@
 //! The report of `plumb diagnose` as one page: findings, the stack with its verdicts, then the pictures of each device that
 //! had I/O, as the page of `plumb analyze` has them.
 
+use plumb_model::result::check::Unseen;
+
 use super::markup::Markup;
 use super::page::{document, table};
 use super::{draw_section, findings, foot, overview, pictured};
-use crate::check::Unseen;
 use crate::check::{accepted, listed, tree_lines};
 use crate::diagnose::Diagnose;
 use crate::format::count;

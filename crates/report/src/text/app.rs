@@ -1,115 +1,10 @@
 //! I/O of processes to file systems, beside the I/O of the devices below for it.
 
+use plumb_model::result::watch::{App, AskedBy, AskedFlow, AskedOf};
 use plumb_quoting::visible;
-use serde::Serialize;
 
 use super::Page;
 use crate::format::{bytes, count};
-
-/// The I/O of applications in a time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct App {
-    /// File systems, and devices that are used by their nodes, most bytes first.
-    pub file_systems: Vec<AskedOf>,
-    /// The processes, most bytes first.
-    pub processes: Vec<AskedBy>,
-    /// Calls of processes for which there was no room.
-    pub of_unlisted_process: u64,
-}
-
-/// The I/O of applications to a file system.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AskedOf {
-    /// Its mount point, or its device.
-    pub name: String,
-    /// Disks and partitions below it.
-    pub devices: Vec<String>,
-    /// Reads.
-    pub reads: AskedFlow,
-    /// Writes.
-    pub writes: AskedFlow,
-    /// Ways that processes went and that are not counted.
-    pub unknown_ways: Vec<String>,
-    /// Why bytes at the device are not known.
-    pub device_unknown: Option<String>,
-}
-
-/// One direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct AskedFlow {
-    /// Calls that did not fail.
-    pub calls: u64,
-    /// Bytes asked for; `None` where a way is used that is not counted.
-    pub asked_bytes: Option<u64>,
-    /// Bytes that the calls asked for: all or a part of them.
-    pub counted_bytes: u64,
-    /// Bytes that they got.
-    pub moved_bytes: u64,
-    /// Bytes asked for past the cache.
-    pub direct_bytes: u64,
-    /// Bytes that the devices moved.
-    pub device_bytes: Option<u64>,
-    /// Bytes at the device per byte asked, where no cache is in it.
-    pub amplification: Option<f64>,
-    /// The same where the cache is in it.
-    pub ratio_with_cache: Option<f64>,
-}
-
-/// The I/O of a process to a file system.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AskedBy {
-    /// Its command.
-    pub comm: String,
-    /// Its number.
-    pub pid: u32,
-    /// The file system; `None` where it is not known.
-    pub file_system: Option<String>,
-    /// Reads.
-    pub reads: ProcessFlow,
-    /// Writes.
-    pub writes: ProcessFlow,
-    /// Calls that failed.
-    pub failed: u64,
-    /// Bytes of requests that it sent to the devices itself; the kernel sends the later writes of the cache.
-    pub device_bytes: Option<u64>,
-    /// Ways that it went, with those that are not counted.
-    pub ways: Vec<&'static str>,
-    /// Those that are not counted.
-    pub unknown_ways: Vec<&'static str>,
-    /// Its use of mapped files, as far as the kernel showed any.
-    pub mapped_files: Option<MappedFiles>,
-}
-
-/// The use of mapped files, which is no measure of the bytes that a program reads and writes there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct MappedFiles {
-    /// Page faults for which the kernel asked the file system.
-    pub page_faults: u64,
-    /// Pages that were clean before the program stored to them.
-    pub dirtied_pages: u64,
-}
-
-impl std::ops::AddAssign for MappedFiles {
-    fn add_assign(&mut self, other: MappedFiles) {
-        self.page_faults += other.page_faults;
-        self.dirtied_pages += other.dirtied_pages;
-    }
-}
-
-/// One direction of a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ProcessFlow {
-    /// Calls that did not fail.
-    pub calls: u64,
-    /// Bytes asked for; `None` where a way is used that is not counted.
-    pub asked_bytes: Option<u64>,
-    /// Bytes that the calls asked for: all or a part of them.
-    pub counted_bytes: u64,
-    /// Bytes that they got.
-    pub moved_bytes: u64,
-    /// Bytes asked for past the cache.
-    pub direct_bytes: u64,
-}
 
 /// Most processes that are listed.
 const PROCESSES: usize = 6;
@@ -224,6 +119,8 @@ fn known(value: Option<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plumb_model::result::watch::{MappedFiles, ProcessFlow};
+
     use super::*;
     use crate::text::{Color, WIDTH};
 

@@ -2,78 +2,14 @@
 
 use plumb_diagnose::analysis::Analysis;
 use plumb_geometry::plural;
-use plumb_profile::Owner;
+use plumb_model::result::watch::{Apart, App, IntervalSender, SeenAgain};
 use plumb_quoting::visible;
-use serde::Serialize;
 
-use super::{App, FigureColumn, Page, Paper, grid_lines, measures};
+use super::{FigureColumn, Page, Paper, grid_lines, measures};
 use crate::brief;
 use crate::format::{bytes, count, percent};
 use crate::verdict::Verdict;
 use crate::words::owner;
-
-/// The I/O of a process in an interval.
-#[derive(Serialize)]
-pub struct IntervalSender<'a> {
-    /// The disk or partition that it used.
-    pub device: &'a str,
-    /// Its command.
-    pub comm: &'a str,
-    /// Its number.
-    pub pid: u32,
-    /// Path of its cgroup of version 2, if it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cgroup: Option<&'a str>,
-    /// The owner that this path names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<Owner>,
-    /// Its arguments, separated by spaces, if they are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command_line: Option<&'a str>,
-    /// I/O.
-    pub ios: u64,
-    /// I/O of these that a worker of the kernel wrote from pages which the process had made dirty.
-    pub written_back: u64,
-    /// Bytes of all.
-    pub bytes: u64,
-    /// Distinct threads that sent I/O during the interval.
-    pub threads: u64,
-    /// I/O that start off the grid; `None` when that was not counted for this grid.
-    pub misaligned: Option<u64>,
-    /// Whether other disks of the interval received the I/O again.
-    #[serde(skip)]
-    pub is_seen_again: bool,
-}
-
-/// Other events of a device's I/O.
-#[derive(Serialize)]
-pub struct Apart<'a> {
-    /// The disk.
-    pub device: &'a str,
-    /// Flushes, which have no place.
-    pub flushes: u64,
-    /// Requests that were issued once more; they count once.
-    pub requeues: u64,
-    /// Completions of a part of a request.
-    pub partial_completions: u64,
-    /// Issues whose completion never came.
-    pub unmatched_issues: u64,
-    /// Completions without an issue.
-    pub unmatched_completions: u64,
-    /// I/O counted without their place.
-    pub unplaced: u64,
-    /// How often an I/O was cut in two.
-    pub splits: u64,
-}
-
-/// A disk that hands its I/O on to others of the interval.
-#[derive(Serialize)]
-pub struct SeenAgain<'a> {
-    /// The disk.
-    pub device: &'a str,
-    /// Disks that received its I/O again.
-    pub on: &'a [String],
-}
 
 /// An interval.
 pub struct WatchInterval<'a> {
@@ -263,6 +199,8 @@ fn cut(line: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plumb_profile::Owner;
+
     use super::*;
 
     fn sender(device: &str, is_seen_again: bool) -> IntervalSender<'_> {
