@@ -1,7 +1,7 @@
 //! Reads bytes as a capture of `iostat`, and compares the result with itself and with its second half.
 
-use plumb_diagnose::compare::{Terms, compare, of_series};
-use plumb_report::compare::{Compared, json, text};
+use plumb_diagnose::compare::{Compared, Terms, compare, of_series};
+use plumb_report::compare::{json, text};
 use plumb_report::text::Color;
 use plumb_trace::series::{self, FirstReport};
 

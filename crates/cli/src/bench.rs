@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use plumb_load::result::bench as result;
 use plumb_load::{
     Hits, IntervalReport, Job, LoadError, LoadPlan, Pace, RunOutcome, Spread, Starts, Workload,
     check, run as load,
@@ -81,7 +82,7 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     if let Some(trace) = trace {
         notes.push(trace.finish(outcome.not_traced)?);
     }
-    let shown = report::Bench {
+    let shown = result::Bench {
         runs: vec![shown_run(&plan, &outcome, course)],
         sweep: None,
         study: None,
@@ -175,7 +176,7 @@ fn columns() -> report::IntervalColumns {
 
 fn show(
     args: &Bench,
-    bench: &report::Bench,
+    bench: &result::Bench,
     ended: Exit,
     lines: IntervalLines,
 ) -> Result<(), Failure> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use plumb_diagnose::compare::{CompareOutcome, Comparison, Terms, compare};
+use plumb_diagnose::compare::{CompareOutcome, Compared, Comparison, Terms, compare};
 use plumb_report::bench::sweep_text;
-use plumb_report::compare::{Compared, json, sweep_json, text};
+use plumb_report::compare::{json, sweep_json, text};
 use plumb_report::html;
 
 use crate::bench;

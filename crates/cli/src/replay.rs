@@ -9,6 +9,7 @@ use plumb_load::replay::{
     self as load, Compared, Comparison, Order, Progress, Remap, ReplayError, ReplayVerdict,
     Replayed, Speed, TraceSurvey,
 };
+use plumb_load::result::replay as result;
 use plumb_load::{Ended, LoadError, Target};
 use plumb_report::replay as report;
 use plumb_stats::Level;
@@ -58,7 +59,7 @@ pub fn run(args: &Replay) -> Result<Exit, Failure> {
         engine: args.engine.into(),
     };
     let (survey, device, info) = survey(args, &replay)?;
-    let mut all = report::Replay {
+    let mut all = result::Replay {
         trace: &info,
         device,
         target: target.name().to_owned(),
@@ -219,7 +220,7 @@ fn notes(args: &Replay, target: &Target, survey: &TraceSurvey, info: &SourceInfo
     notes
 }
 
-fn show(args: &Replay, all: &report::Replay<'_>) -> Result<(), Failure> {
+fn show(args: &Replay, all: &result::Replay<'_>) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let text = match args.json {
         true => {

@@ -7,6 +7,7 @@
 //! - [`session`]: I/O at starts that the caller chose
 //! - [`probe`]: the grid of a target, and the cost of misaligned I/O
 //! - [`replay`]: the I/O of a trace sent again, elsewhere, faster, or beside a plan for them
+//! - [`result`]: results of commands, as documents have them
 //! - [`permission`]: the permission to write, and the only place that grants it
 //! - [`vdbench`], [`fio`]: parameter files of other tools, understood as a [`series`] of runs
 
@@ -26,6 +27,7 @@ pub mod probe;
 mod processor;
 mod random;
 pub mod replay;
+pub mod result;
 pub mod run;
 mod schedule;
 pub mod series;

@@ -3,44 +3,16 @@
 use serde::Serialize;
 
 use plumb_diagnose::compare::{
-    CompareOutcome, Comparison, Measure, MeasureUnit, Ratio, Sampling, Side, signed,
+    CompareOutcome, Compared, Comparison, LeftOut, Measure, MeasureUnit, Ratio, Sampling, Side,
+    signed,
 };
 use plumb_geometry::plural;
+use plumb_load::result::bench::Sweep;
 
-use crate::bench::Sweep;
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::json::Document;
 use crate::run::Run;
 use crate::text::{FigureColumn, Page, Paper};
-
-/// A device of one side that is not compared.
-#[derive(Clone, Debug, Serialize)]
-pub struct LeftOut {
-    /// `before` or `after`.
-    pub side: &'static str,
-    /// Its name.
-    pub device: String,
-    /// Why.
-    pub why: String,
-}
-
-/// Everything that `plumb compare` shows.
-#[derive(Debug, Serialize)]
-pub struct Compared<'a> {
-    /// The arguments BEFORE and AFTER.
-    #[serde(skip)]
-    pub inputs: [&'a str; 2],
-    /// Changes up to this share are none.
-    pub margin: f64,
-    /// Level of the intervals.
-    pub level: f64,
-    /// One for each device.
-    pub comparisons: &'a [Comparison],
-    /// Devices that are not compared.
-    pub left_out: &'a [LeftOut],
-    /// Sentences that a reader must know.
-    pub notes: &'a [String],
-}
 
 /// The document of `plumb compare`.
 ///

@@ -2,12 +2,12 @@
 
 use plumb_geometry::{group_digits, plural};
 use plumb_load::figures::{AverageFigures, CpuShares, IntervalFigures};
+use plumb_load::result::bench as result;
 use plumb_load::series::Average;
 use plumb_load::{
     Ended, Hits, IntervalReport, Job, JobOutcome, LoadPlan, Means, Pace, ProcessorUse, RunOutcome,
     Starts, Tally,
 };
-use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
 
 use super::cpu::CpuMeter;
@@ -104,7 +104,7 @@ pub fn shown_run(
     plan: &LoadPlan<'_>,
     outcome: &RunOutcome,
     course: BenchCourse,
-) -> report::BenchRun {
+) -> result::BenchRun {
     let mut all = Tally::default();
     outcome.jobs.iter().for_each(|job| all.add(&job.tally));
     let sum = |of: fn(&JobOutcome) -> u64| outcome.jobs.iter().map(of).sum::<u64>();
@@ -121,7 +121,7 @@ pub fn shown_run(
         .intervals
         .iter()
         .filter(|interval| !interval.is_warmup);
-    report::BenchRun {
+    result::BenchRun {
         name: None,
         average: None,
         workload: workloads(plan),
@@ -134,11 +134,11 @@ pub fn shown_run(
     }
 }
 
-fn target(job: &Job<'_>, outcome: &JobOutcome) -> report::BenchTarget {
+fn target(job: &Job<'_>, outcome: &JobOutcome) -> result::BenchTarget {
     let mut measured = outcome.tally.figures(outcome.elapsed.as_secs_f64());
     measured.not_issued = outcome.not_issued;
     measured.never_back = outcome.never_back;
-    report::BenchTarget {
+    result::BenchTarget {
         target: job.target.name().to_owned(),
         size_bytes: job.target.size_bytes(),
         is_direct: job.target.is_direct(),

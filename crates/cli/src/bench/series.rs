@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumb_load::job_file::JobFileError;
+use plumb_load::result::bench as result;
 use plumb_load::series::{self, Average, Run, Series, Targets};
 use plumb_load::{Ended, RunOutcome, fio, run as load, vdbench};
 use plumb_report::bench as report;
@@ -64,7 +65,7 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
     notes.extend(made.notes);
     show(
         args,
-        &report::Bench {
+        &result::Bench {
             runs,
             sweep,
             study: None,
@@ -79,7 +80,7 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
 /// Runs that were made.
 #[derive(Default)]
 pub struct Made {
-    pub shown: Vec<report::BenchRun>,
+    pub shown: Vec<result::BenchRun>,
     /// Rates of each run, interval by interval.
     pub rates: Vec<Vec<f64>>,
     pub notes: Vec<String>,
@@ -211,7 +212,7 @@ impl Made {
         if let Some(trace) = trace {
             self.notes.push(trace.finish(outcome.not_traced)?);
         }
-        let shown = report::BenchRun {
+        let shown = result::BenchRun {
             name: Some(title(run)),
             average: shown_average,
             ..shown_run(&plan, &outcome, course)
@@ -268,7 +269,7 @@ fn pause(time: Duration, stop: &AtomicBool) {
     }
 }
 
-fn exit(made: &Made, sweep: Option<&report::Sweep>) -> Exit {
+fn exit(made: &Made, sweep: Option<&result::Sweep>) -> Exit {
     let has_any = made.shown.iter().any(|run| run.total.ios > 0);
     match sweep.map(sweep::exit) {
         _ if !has_any => Exit::Failed,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plumb_geometry::group_digits;
+use plumb_load::result::bench as result;
 use plumb_load::series::gather::Gather;
-use plumb_report::bench as report;
 
 use super::series::Made;
 use super::{IntervalLines, show, targets};
@@ -61,7 +61,7 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
     };
     show(
         args,
-        &report::Bench {
+        &result::Bench {
             runs: shown,
             sweep: None,
             study: Some(table),
@@ -73,9 +73,9 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
     Ok(ended)
 }
 
-fn table(study: &Gather, rates: &[f64]) -> report::Study {
+fn table(study: &Gather, rates: &[f64]) -> result::Study {
     let ops = if study.writes { "writes" } else { "reads" };
-    report::Study {
+    result::Study {
         record_bytes: study.record_bytes,
         ops,
         rows: study.gains(rates),
@@ -83,7 +83,7 @@ fn table(study: &Gather, rates: &[f64]) -> report::Study {
 }
 
 /// Without the cold start where there is enough behind it.
-fn rate(run: &report::BenchRun) -> f64 {
+fn rate(run: &result::BenchRun) -> f64 {
     let average = run.average.as_ref().map(|average| average.ios_per_second);
     average.unwrap_or(run.total.ios_per_second)
 }

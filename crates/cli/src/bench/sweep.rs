@@ -1,13 +1,13 @@
 //! The verdict of a sweep of offsets, for display.
 
+use plumb_load::result::bench as result;
 use plumb_load::series::{self, OffsetRun, Series, SweepVerdict};
-use plumb_report::bench as report;
 
 use super::series::Made;
 use crate::exit::Exit;
 
 /// Judges the runs of a sweep.
-pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
+pub fn judge(made: &Made, series: &Series, unit: u64) -> result::Sweep {
     let part = &series.runs[0].parts[0];
     let offsets = series.runs.iter().map(|run| run.parts[0].offset);
     let measured = offsets.zip(&made.rates).map(|(offset, rates)| OffsetRun {
@@ -28,7 +28,7 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
         0 => "writes",
         _ => "reads and writes",
     };
-    report::Sweep {
+    result::Sweep {
         target: part.path.display().to_string(),
         ops,
         len_bytes: part.length_max(),
@@ -39,7 +39,7 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
 }
 
 /// The exit status of a sweep alone: a grid that starts off offset 0 is a finding.
-pub fn exit(sweep: &report::Sweep) -> Exit {
+pub fn exit(sweep: &result::Sweep) -> Exit {
     match &sweep.verdict {
         SweepVerdict::Grid { offset, .. } if *offset > 0 => Exit::Findings,
         SweepVerdict::Inconclusive { .. } => Exit::Unknown,

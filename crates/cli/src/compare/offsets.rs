@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use plumb_geometry::SECTOR;
+use plumb_load::result::bench::Sweep;
 use plumb_load::series::{self, OffsetRun};
-use plumb_report::bench::Sweep;
 use plumb_trace::series::{DeviceRow, Series, SeriesTool};
 
 use crate::failure::Failure;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plumb_diagnose::compare::LeftOut;
 use plumb_geometry::{SmallSort, natural};
-use plumb_report::compare::LeftOut;
 use plumb_trace::names::partition_number;
 
 use super::side::Side;

@@ -5,8 +5,8 @@ use plumb_load::replay::{
     Compared, Doubt, Order, Replay, ReplayVerdict, Replayed, SideTotals, SlicePair, Speed,
     TraceSurvey,
 };
+use plumb_load::result::replay as result;
 use plumb_load::{Ended, Tally};
-use plumb_report::replay as report;
 use plumb_stats::Interval;
 use plumb_stats::equivalence::Margin;
 
@@ -28,11 +28,11 @@ pub fn how(replay: &Replay<'_>) -> String {
 }
 
 /// A replay that has ended.
-pub fn replayed(replayed: &Replayed, survey: &TraceSurvey) -> report::Replayed {
+pub fn replayed(replayed: &Replayed, survey: &TraceSurvey) -> result::Replayed {
     let seconds = replayed.elapsed.as_secs_f64();
     let mut measured = replayed.tally.figures(seconds);
     measured.never_back = replayed.never_back;
-    report::Replayed {
+    result::Replayed {
         counts: replayed.counts,
         trace_seconds: survey.first_ns.map(|_| survey.span.as_secs_f64()),
         seconds,
@@ -69,7 +69,7 @@ fn unforced(ios: u64) -> Option<String> {
 }
 
 /// A comparison that has ended.
-pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
+pub fn comparison(compared: &Compared, margin: Margin) -> result::Comparison {
     let (verdict, why) = match compared.verdict {
         ReplayVerdict::Better => ("better", None),
         ReplayVerdict::Worse => ("worse", None),
@@ -80,7 +80,7 @@ pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
         ),
     };
     let [today, planned] = &compared.sides;
-    report::Comparison {
+    result::Comparison {
         verdict,
         why,
         margin: margin.share(),
@@ -117,7 +117,7 @@ fn doubt_words(doubt: Doubt, pairs: usize) -> String {
     }
 }
 
-fn ratio(interval: &Interval) -> report::ReplayRatio {
+fn ratio(interval: &Interval) -> result::ReplayRatio {
     let Interval {
         estimate,
         low,
@@ -125,7 +125,7 @@ fn ratio(interval: &Interval) -> report::ReplayRatio {
         level,
         n,
     } = *interval;
-    report::ReplayRatio {
+    result::ReplayRatio {
         estimate,
         low,
         high,
@@ -134,11 +134,11 @@ fn ratio(interval: &Interval) -> report::ReplayRatio {
     }
 }
 
-fn side(side: &SideTotals) -> report::ReplaySide {
+fn side(side: &SideTotals) -> result::ReplaySide {
     // Slices follow each other with gaps: only times can be combined.
     let Tally { reads, writes, .. } = &side.tally;
     let busy_ns = reads.latency.sum_ns() + writes.latency.sum_ns();
-    report::ReplaySide {
+    result::ReplaySide {
         counts: side.counts,
         measured: side.tally.figures(busy_ns as f64 / 1e9),
         lateness: side.lateness.times(),

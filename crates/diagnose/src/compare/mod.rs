@@ -10,6 +10,7 @@ mod mix;
 mod of_bench;
 mod of_profile;
 mod of_series;
+mod result;
 mod slice;
 mod verdict;
 
@@ -30,6 +31,7 @@ pub use mix::Mix;
 pub use of_bench::{BenchDocument, of_bench};
 pub use of_profile::of_profile;
 pub use of_series::of_series;
+pub use result::{Compared, LeftOut};
 pub use slice::TimeSlice;
 pub use verdict::{CompareOutcome, CompareVerdict, signed};
 

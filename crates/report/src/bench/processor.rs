@@ -2,8 +2,8 @@
 //! faster.
 
 use plumb_geometry::plural;
+use plumb_load::result::bench::{Bench, BenchRun};
 
-use super::{Bench, BenchRun};
 use crate::format::count;
 
 /// Threads that run, or wait for a processor, for this share of the time hardly ever wait for the target. Processors are
@@ -62,9 +62,9 @@ pub fn sentence(bench: &Bench) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use plumb_load::figures::{CpuShares, DirectionFigures, Measurement};
+    use plumb_load::result::bench::BenchTarget;
 
     use super::*;
-    use crate::bench::BenchTarget;
 
     fn measurement() -> Measurement {
         let side = || DirectionFigures {

@@ -1,22 +1,11 @@
 //! The gain of threads, order and gathering records into one I/O, as a table.
 
 use plumb_geometry::plural;
+use plumb_load::result::bench::Study;
 use plumb_load::series::gather::Gain;
-use serde::Serialize;
 
 use crate::format::{bytes, count, digits};
 use crate::text::Page;
-
-/// The study of small records.
-#[derive(Debug, Serialize)]
-pub struct Study {
-    /// Bytes of a record.
-    pub record_bytes: u64,
-    /// The operation: reads or writes.
-    pub ops: &'static str,
-    /// Every combination, in the order of the runs.
-    pub rows: Vec<Gain>,
-}
 
 /// The table as text.
 pub(super) fn draw(page: &mut Page, study: &Study) {

@@ -1,29 +1,11 @@
 //! The verdict of a sweep of offsets with its numbers, and a bar for each offset.
 
+use plumb_load::result::bench::Sweep;
 use plumb_load::series::{OffsetRun, SweepVerdict};
 use plumb_stats::Interval;
-use serde::Serialize;
 
 use crate::format::{bytes, count, digits};
 use crate::text::{Page, Paper};
-
-/// The verdict of a sweep.
-#[derive(Debug, Serialize)]
-pub struct Sweep {
-    /// Its target.
-    pub target: String,
-    /// The operation: reads, writes or both.
-    pub ops: &'static str,
-    /// Length of each I/O.
-    pub len_bytes: u64,
-    /// Starts are multiples of this, the offset aside.
-    pub unit_bytes: u64,
-    /// The verdict with its numbers.
-    #[serde(flatten)]
-    pub verdict: SweepVerdict,
-    /// The results, in the order of the runs.
-    pub offsets: Vec<OffsetRun>,
-}
 
 /// Columns of the longest bar.
 const BAR: f64 = 48.0;

@@ -3,9 +3,10 @@
 use plumb_load::figures::{
     AverageFigures, Brief, DirectionFigures, IntervalFigures, Measurement, Times,
 };
+use plumb_load::result::bench::{Bench, BenchRun, BenchTarget};
 use plumb_quoting::visible;
 
-use crate::bench::{Bench, BenchRun, BenchTarget, processor, study, sweep, verdict};
+use crate::bench::{processor, study, sweep, verdict};
 use crate::brief;
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{FigureColumn, Page, Paper};

@@ -1,8 +1,8 @@
 //! The verdict on a benchmark: the sweep's answer, or the rate that was measured.
 
 use plumb_geometry::plural;
+use plumb_load::result::bench::{Bench, BenchRun};
 
-use super::{Bench, BenchRun};
 use crate::bench::sweep;
 use crate::format::{bytes, count, digits, ns};
 use crate::verdict::{Outcome, Verdict, Word};

@@ -1,6 +1,7 @@
 //! A benchmark as one page: figures, the course of rate and time, and how the times are spread.
 
 use plumb_load::figures::{DirectionFigures, IntervalFigures, Measurement, Times};
+use plumb_load::result::bench::{Bench, BenchRun, Sweep};
 
 use super::bench_series as series;
 use super::markup::Markup;
@@ -8,7 +9,7 @@ use super::over_time::{self, ChartLine};
 use super::page::{document, figure, legend, table};
 use super::scale::{Linear, Log, Tick};
 use super::svg::{self, Plot};
-use crate::bench::{Bench, BenchRun, Sweep, processor_words};
+use crate::bench::processor_words;
 use crate::format::{bytes, count, ns, rate};
 
 /// The page.

@@ -1,5 +1,6 @@
 //! Several runs on the page of a benchmark: their averages, and their joint meaning.
 
+use plumb_load::result::bench::{BenchRun, Study, Sweep};
 use plumb_load::series::OffsetRun;
 use plumb_load::series::gather::Gain;
 
@@ -7,7 +8,7 @@ use super::markup::Markup;
 use super::page::{figure, or_dash, table};
 use super::scale::{Linear, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
-use crate::bench::{BenchRun, Study, Sweep, study_words, sweep_words};
+use crate::bench::{study_words, sweep_words};
 use crate::format::{bytes, count, digits, ns};
 
 /// The verdict of a sweep, with its rates as a picture and a table.

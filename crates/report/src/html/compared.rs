@@ -1,11 +1,11 @@
 //! The report of `plumb compare` as one page: verdict, measures with their intervals drawn, sources.
 
-use plumb_diagnose::compare::{Comparison, Measure};
+use plumb_diagnose::compare::{Compared, Comparison, Measure};
 
 use super::markup::Markup;
 use super::page::{document, figure, table};
 use super::svg::{label, num};
-use crate::compare::{Compared, cells, headline, law, of_intervals, of_side, outcome_word};
+use crate::compare::{cells, headline, law, of_intervals, of_side, outcome_word};
 
 /// The page.
 #[must_use]

@@ -3,6 +3,7 @@
 
 use plumb_load::figures::{Measurement, Times};
 use plumb_load::replay::{CourseFigures, ReplayCounts};
+use plumb_load::result::replay::{Comparison, Replay, Replayed};
 
 use super::bench::{spread, times_row, times_rows, times_table};
 use super::markup::Markup;
@@ -11,7 +12,7 @@ use super::page::{document, table};
 use super::replayed_pairs as pairs;
 use crate::bench::rates;
 use crate::format::{count, ns};
-use crate::replay::{Comparison, Replay, Replayed, gain_words, head, verdict_words};
+use crate::replay::{gain_words, head, verdict_words};
 
 /// The page.
 #[must_use]

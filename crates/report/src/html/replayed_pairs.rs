@@ -1,13 +1,13 @@
 //! The gain of each pair of a comparison: a dot for each pair, over the interval of the gain and the margin.
 
 use plumb_load::replay::SlicePair;
+use plumb_load::result::replay::Comparison;
 
 use super::markup::Markup;
 use super::page::{figure, legend};
 use super::scale::{Linear, Log, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format::ns;
-use crate::replay::Comparison;
 
 /// More pairs have no words of their own: the page would be all words.
 const HINTS_MAX: usize = 400;
