@@ -11,6 +11,7 @@ use plumb_load::probe::media::MediaSurvey;
 use plumb_load::probe::session::ReadError;
 use plumb_load::probe::write_back::{self, WriteBack};
 use plumb_load::probe::{self, Broken, ProbeReader, Settings, Watched};
+use plumb_load::result::probe as result;
 use plumb_load::{EngineChoice, Session, Target};
 use plumb_model::Finding;
 use plumb_model::facts::Direction;
@@ -215,7 +216,7 @@ impl ProbeRun {
                 Some(reason.map_or_else(|| why.to_string(), |reason| format!("{reason}; {why}"))),
             ),
         };
-        let hints: Vec<report::Hint> = self
+        let hints: Vec<result::Hint> = self
             .stated
             .iter()
             .map(|stated| stated.judged(believed, verdict, op))
@@ -232,7 +233,7 @@ impl ProbeRun {
                 broken.bytes,
             ),
         };
-        let shown = report::ProbeReport {
+        let shown = result::ProbeReport {
             target: target.name(),
             size_bytes: target.size_bytes(),
             verdict,
@@ -293,7 +294,7 @@ fn watched<R: ProbeReader>(
 
 fn print(
     args: &Probe,
-    shown: &report::ProbeReport<'_>,
+    shown: &result::ProbeReport<'_>,
     findings: &[Finding],
     outcome: Outcome,
 ) -> Result<(), Failure> {
@@ -342,7 +343,7 @@ fn own(probed: &probe::Probed, writing: &Option<Writing>) -> DiskCounters {
     }
 }
 
-fn failed_reads(broken: &Broken<ReadError>) -> Option<report::Failed> {
+fn failed_reads(broken: &Broken<ReadError>) -> Option<result::Failed> {
     match &broken.error {
         ReadError::Failed {
             failed,
@@ -355,7 +356,7 @@ fn failed_reads(broken: &Broken<ReadError>) -> Option<report::Failed> {
             } else {
                 (*failed, 0)
             };
-            Some(report::Failed {
+            Some(result::Failed {
                 reads,
                 writes,
                 at_bytes: *at,
@@ -366,8 +367,8 @@ fn failed_reads(broken: &Broken<ReadError>) -> Option<report::Failed> {
     }
 }
 
-fn ratio_of(ratio: Interval, len_bytes: u64) -> report::PenaltyRatio {
-    report::PenaltyRatio {
+fn ratio_of(ratio: Interval, len_bytes: u64) -> result::PenaltyRatio {
+    result::PenaltyRatio {
         ratio: ratio.estimate,
         low: ratio.low,
         high: ratio.high,

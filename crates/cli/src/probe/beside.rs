@@ -3,8 +3,8 @@
 use plumb_load::probe::Probed;
 use plumb_load::probe::beside::Against;
 use plumb_load::probe::drift::PaceChange;
+use plumb_load::result::probe::Cache;
 use plumb_report::format;
-use plumb_report::probe::Cache;
 
 /// The beginning of a reason where a cache answered instead of media.
 const CACHE_SPEED: &str = "not backed by media: cache speed";

@@ -2,10 +2,10 @@
 
 use plumb_geometry::Bytes;
 use plumb_load::probe::conclusion::Conclusion;
+use plumb_load::result::probe::ProbeReport;
 use plumb_model::facts::{Direction, MisalignedTarget, Penalty};
 use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Fix, Severity, Target, TargetLayer};
 use plumb_quoting::Command;
-use plumb_report::probe::ProbeReport;
 use plumb_stack::Kind;
 
 /// The defect, if the grid is at an offset.

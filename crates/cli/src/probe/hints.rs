@@ -6,8 +6,8 @@ use plumb_geometry::Grid;
 use plumb_load::probe::conclusion::Conclusion;
 use plumb_load::probe::stated::{Statement, StatementComparison};
 use plumb_load::probe::{Candidate, Probed};
+use plumb_load::result::probe::{Hint, HintOutcome};
 use plumb_model::facts::Direction;
-use plumb_report::probe::{Hint, HintOutcome};
 use plumb_stack::fold::Phase;
 use plumb_stack::{Belief, CellKind, GridFact, Kind, Source, Stack};
 

@@ -2,4 +2,5 @@
 //! The field names are those of the JSON documents, whose schemas are in `docs/schema`.
 
 pub mod bench;
+pub mod probe;
 pub mod replay;

@@ -1,6 +1,7 @@
 //! The report of `plumb probe` as one page: the verdict, the cost of an I/O by its start, and the searched
 //! granularities.
 
+use plumb_load::result::probe::ProbeReport;
 use plumb_model::Finding;
 
 use super::findings::steps;
@@ -10,8 +11,7 @@ use super::scale::{Linear, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format::{bytes, ns};
 use crate::probe::{
-    ProbeReport, figures, first_word, grid_words, headline, open_words, searched_words, shown,
-    source_words,
+    figures, first_word, grid_words, headline, open_words, searched_words, shown, source_words,
 };
 
 /// Space between bars, as a share of one.

@@ -1,11 +1,12 @@
 //! A probe as text.
 
+use plumb_load::result::probe::{Hint, ProbeReport};
 use plumb_model::Finding;
 
+use super::verdict;
 use super::words::{
     figures, first_word, grid_words, open_words, searched_words, shown, source_words,
 };
-use super::{Hint, ProbeReport, verdict};
 use crate::brief;
 use crate::format::{bytes, ns};
 use crate::text::{Page, Paper, finding_lines};

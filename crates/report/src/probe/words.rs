@@ -6,9 +6,9 @@ use plumb_load::probe::conclusion::Conclusion;
 use plumb_load::probe::counters::Others;
 use plumb_load::probe::drift::PaceChange;
 use plumb_load::probe::{Candidate, Searched};
+use plumb_load::result::probe::{Cache, Hint, PenaltyRatio, ProbeReport};
 use plumb_model::facts::Direction;
 
-use super::{Cache, Hint, PenaltyRatio, ProbeReport};
 use crate::format::{bytes, count, ns, percent};
 
 const fn verdict_word(verdict: Conclusion) -> &'static str {
