@@ -77,26 +77,37 @@ impl Acceptance {
     }
 }
 
-/// A finding that is accepted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AcceptedFinding {
+/// A finding that is accepted; in a document, with its summary.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AcceptedFinding<F = Finding> {
     /// The finding.
-    pub finding: Finding,
+    pub finding: F,
     /// The statement that accepts it.
     pub by: Acceptance,
 }
 
 /// Everything that was accepted, and the statements that no longer count.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Accepted {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Accepted<F = Finding> {
     /// Findings that are accepted, worst first.
-    pub findings: Vec<AcceptedFinding>,
+    pub findings: Vec<AcceptedFinding<F>>,
     /// Statements about a finding that no longer count: the day is over.
     pub expired: Vec<Acceptance>,
     /// Statements about no finding.
     pub unused: Vec<Acceptance>,
     /// Whether layers below virtual disks are accepted as they are.
     pub unseen: bool,
+}
+
+impl Default for Accepted {
+    fn default() -> Accepted {
+        Accepted {
+            findings: Vec::new(),
+            expired: Vec::new(),
+            unused: Vec::new(),
+            unseen: false,
+        }
+    }
 }
 
 /// Moves accepted findings out of a diagnosis.

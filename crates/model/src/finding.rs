@@ -36,6 +36,33 @@ impl Severity {
     }
 }
 
+/// Numbers of findings by severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SeverityCounts {
+    /// Critical findings.
+    pub critical: u64,
+    /// Warnings.
+    pub warnings: u64,
+    /// Notes.
+    pub notes: u64,
+}
+
+impl SeverityCounts {
+    /// The numbers of some findings.
+    #[must_use]
+    pub fn count(findings: &[Finding]) -> SeverityCounts {
+        let mut counts = SeverityCounts::default();
+        for finding in findings {
+            match finding.severity {
+                Severity::Critical => counts.critical += 1,
+                Severity::Warning => counts.warnings += 1,
+                Severity::Note => counts.notes += 1,
+            }
+        }
+        counts
+    }
+}
+
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -18,7 +18,8 @@
 //! - [`collection`]: everything that a check reads of a host, packed into a file and unpacked elsewhere
 //! - [`edit`]: the stack that a change would leave
 //! - [`graph`]: the finished graph; [`fold`]: positions of bytes
-//! - [`verdict`]: aligned, misaligned by a number of bytes, or unknown with the reason; [`survey`]: that of every node
+//! - [`verdict`]: aligned, misaligned by a number of bytes, or unknown with the reason; [`survey`]: that of every node; [`listing`]: both in
+//!   the form of documents
 //! - [`catalogue`]: known facts about arrays and drives that do not state them
 
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ pub mod graph;
 pub mod grid;
 mod hole;
 pub mod linux;
+pub mod listing;
 mod md;
 pub mod node;
 pub mod node_facts;
