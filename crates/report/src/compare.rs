@@ -1,6 +1,6 @@
 //! The result of a comparison, as text and JSON. The page is in `html/compared.rs`.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 
 use plumb_diagnose::compare::{
     CompareOutcome, Compared, Comparison, LeftOut, Measure, MeasureUnit, Ratio, Sampling, Side,
@@ -29,12 +29,6 @@ pub fn json(run: &Run, compared: &Compared<'_>) -> Result<String, serde_json::Er
     })
 }
 
-/// The sweep of offsets of one file, in the place of comparisons.
-#[derive(Serialize)]
-struct SweepResult<'a> {
-    sweep: &'a Sweep,
-}
-
 /// The document of a sweep of offsets that one file holds.
 ///
 /// # Errors
@@ -46,7 +40,8 @@ pub fn sweep_json(run: &Run, input: &str, sweep: &Sweep) -> Result<String, serde
         inputs: vec![input],
         verdict: None,
         findings: Vec::new(),
-        result: SweepResult { sweep },
+        // In the place of comparisons.
+        result: BTreeMap::from([("sweep", sweep)]),
     })
 }
 

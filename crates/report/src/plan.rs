@@ -1,5 +1,7 @@
 //! Plans as text and JSON. Every number was worked out before; here they get their units and their places.
 
+use std::collections::BTreeMap;
+
 use plumb_geometry::{Bytes, group_digits, plural};
 use plumb_model::result::plan::PlanInput;
 use plumb_plan::plan::{PlanWarning, Unit};
@@ -18,12 +20,7 @@ struct Document<'a> {
     run: &'a Run,
     inputs: &'a [PlanInput],
     findings: [(); 0],
-    result: PlanResult<'a>,
-}
-
-#[derive(Serialize)]
-struct PlanResult<'a> {
-    plans: &'a [Plan],
+    result: BTreeMap<&'static str, &'a [Plan]>,
 }
 
 /// The document of `plumb plan`.
@@ -36,7 +33,7 @@ pub fn json(run: &Run, inputs: &[PlanInput], plans: &[Plan]) -> Result<String, s
         run,
         inputs,
         findings: [],
-        result: PlanResult { plans },
+        result: BTreeMap::from([("plans", plans)]),
     };
     plumb_quoting::json::pretty(&document)
 }
