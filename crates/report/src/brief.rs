@@ -3,12 +3,13 @@
 
 use plumb_geometry::plural;
 use plumb_model::result::check::Unseen;
+use plumb_model::result::verdict::{Verdict, Word};
 use plumb_model::{Effect, Finding, Fix};
 
 use crate::check::listed;
 use crate::text::alike::{groups, kinds, the_same_on};
 use crate::text::page::Page;
-use crate::verdict::{Outcome, Verdict, Word, devices, is_without_cost, reported};
+use crate::verdict::{Outcome, devices, is_without_cost, reported};
 use crate::words;
 
 /// Groups of equal findings with a block of lines each. The others have a line for each rule.

@@ -2,6 +2,7 @@
 
 use plumb_fleet::answer::{FleetAnswer, FleetRanking, FleetRule, FleetUnknown};
 use plumb_geometry::{Bounds, plural};
+use plumb_model::result::verdict::{Verdict, Word};
 use plumb_model::{Finding, Severity};
 use plumb_quoting::visible;
 
@@ -11,7 +12,7 @@ use crate::json::{self, Document};
 use crate::run::Run;
 use crate::text::Paper;
 use crate::text::page::Page;
-use crate::verdict::{Outcome, Verdict, WhyUnknown, Word, is_problem};
+use crate::verdict::{Outcome, WhyUnknown, is_problem};
 
 mod changes;
 mod exports;

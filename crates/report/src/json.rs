@@ -1,12 +1,11 @@
 //! The JSON document of a command: one object with the same keys for every command.
 
-use crate::verdict::Verdict;
-use serde::Serialize;
-
 use plumb_diagnose::{Analysis, Diagnosis};
+use plumb_model::result::verdict::Verdict;
 use plumb_model::result::watch::{Apart, App, IntervalSender, SeenAgain};
 use plumb_model::{Finding, RuleId, Unjudged};
 use plumb_trace::SourceInfo;
+use serde::Serialize;
 
 use crate::Report;
 use crate::run::Run;

@@ -29,8 +29,9 @@ pub mod words;
 pub use html::html;
 
 use plumb_geometry::plural;
+use plumb_model::result::verdict::Verdict;
 use plumb_model::{Reason, Target, TargetLayer};
-use verdict::{Grounds, Outcome, Verdict};
+use verdict::{Grounds, Outcome};
 
 /// One analysed profile.
 pub struct Section<'a> {

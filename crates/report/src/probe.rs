@@ -6,10 +6,11 @@ mod words;
 use plumb_load::probe::conclusion::Conclusion;
 use plumb_load::result::probe::ProbeReport;
 use plumb_model::Finding;
+use plumb_model::result::verdict::{Verdict, Word};
 
 use crate::json::Document;
 use crate::run::Run;
-use crate::verdict::{Outcome, Verdict, Word};
+use crate::verdict::Outcome;
 
 pub use text::text;
 

@@ -2,13 +2,14 @@
 
 use plumb_diagnose::Diagnosis;
 use plumb_model::result::record::{File, Recorded, RecordedDevice};
+use plumb_model::result::verdict::Verdict;
 
 use crate::brief;
 use crate::format::{bytes, count};
 use crate::json::{self, Document};
 use crate::run::Run;
 use crate::text::{Page, Paper};
-use crate::verdict::{Grounds, Outcome, Verdict};
+use crate::verdict::{Grounds, Outcome};
 
 /// A recording that has ended, and the judgement on its disks.
 #[derive(Clone, Debug)]

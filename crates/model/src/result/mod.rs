@@ -10,4 +10,5 @@ pub mod fix;
 pub mod history;
 pub mod plan;
 pub mod record;
+pub mod verdict;
 pub mod watch;

@@ -110,7 +110,7 @@ pub struct ProcessFlow {
 }
 
 /// The I/O of a process in an interval.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct IntervalSender<'a> {
     /// The disk or partition that it used.
     pub device: &'a str,
@@ -143,7 +143,7 @@ pub struct IntervalSender<'a> {
 }
 
 /// Other events of a device's I/O.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Apart<'a> {
     /// The disk.
     pub device: &'a str,
@@ -164,10 +164,24 @@ pub struct Apart<'a> {
 }
 
 /// A disk that hands its I/O on to others of the interval.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct SeenAgain<'a> {
     /// The disk.
     pub device: &'a str,
     /// Disks that received its I/O again.
     pub on: &'a [String],
+}
+
+/// The watch of `plumb diagnose`.
+#[derive(Clone, Debug, Serialize)]
+pub struct WatchSummary<'a> {
+    /// How long it took.
+    pub seconds: f64,
+    /// Disks that were watched.
+    pub disks: Vec<&'a str>,
+    /// Of these, those with too few I/O to judge them.
+    pub too_few: Vec<&'a str>,
+    /// Senders of I/O, most first.
+    #[serde(rename = "processes")]
+    pub senders: Vec<IntervalSender<'a>>,
 }

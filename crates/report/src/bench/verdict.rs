@@ -2,10 +2,11 @@
 
 use plumb_geometry::plural;
 use plumb_load::result::bench::{Bench, BenchRun};
+use plumb_model::result::verdict::{Verdict, Word};
 
 use crate::bench::sweep;
 use crate::format::{bytes, count, digits, ns};
-use crate::verdict::{Outcome, Verdict, Word};
+use crate::verdict::Outcome;
 
 /// The verdict on all runs.
 #[must_use]

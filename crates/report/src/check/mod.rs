@@ -6,6 +6,7 @@ use plumb_diagnose::Diagnosis;
 use plumb_diagnose::accept::{self, Accepted};
 use plumb_geometry::plural;
 use plumb_model::result::check::{CheckInput, Unseen};
+use plumb_model::result::verdict::Verdict;
 use plumb_model::{Finding, Reason, RuleId, Target};
 use plumb_quoting::{Command, CommandLine, NoCommand};
 use plumb_stack::{NodeId, Overall, Stack, Stand, Survey};
@@ -16,7 +17,7 @@ use crate::run::Run;
 use crate::text::alike::{self, groups, kinds};
 use crate::text::page::Page;
 use crate::text::{Detail, Paper, finding_lines};
-use crate::verdict::{Grounds, Outcome, Verdict, WhyUnknown, is_without_cost, reported};
+use crate::verdict::{Grounds, Outcome, WhyUnknown, is_without_cost, reported};
 use crate::words;
 
 pub(crate) mod accepted;

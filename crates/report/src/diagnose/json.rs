@@ -2,7 +2,7 @@
 
 use plumb_diagnose::Analysis;
 use plumb_model::result::check::{CheckInput, Unseen};
-use plumb_model::result::watch::IntervalSender;
+use plumb_model::result::watch::WatchSummary;
 use serde::Serialize;
 
 use super::Diagnose;
@@ -10,18 +10,10 @@ use crate::check::{CheckResult, result};
 use crate::json::{Document, findings};
 
 #[derive(Serialize)]
-struct WatchedOut<'a> {
-    seconds: f64,
-    disks: &'a [&'a str],
-    too_few: &'a [&'a str],
-    processes: &'a [IntervalSender<'a>],
-}
-
-#[derive(Serialize)]
 struct DiagnoseResult<'a> {
     #[serde(flatten)]
     check: CheckResult<'a>,
-    watched: Option<WatchedOut<'a>>,
+    watched: Option<&'a WatchSummary<'a>>,
     profiles: Vec<&'a Analysis>,
     unseen: &'a [Unseen],
 }
@@ -31,12 +23,6 @@ struct DiagnoseResult<'a> {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
-    let watched = diagnose.watched.as_ref().map(|watched| WatchedOut {
-        seconds: watched.seconds,
-        disks: &watched.disks,
-        too_few: &watched.too_few,
-        processes: &watched.senders,
-    });
     let document: Document<'_, &CheckInput, _> = Document {
         schema: "plumb.diagnose/2",
         run: diagnose.check.run,
@@ -45,7 +31,7 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
         findings: findings(&diagnose.check.diagnosis.findings),
         result: DiagnoseResult {
             check: result(&diagnose.check),
-            watched,
+            watched: diagnose.watched.as_ref(),
             profiles: diagnose
                 .io
                 .sections

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
 use plumb_geometry::{SmallSort, plural};
-use plumb_model::result::watch::IntervalSender;
+use plumb_model::result::verdict::Verdict;
+use plumb_model::result::watch::{IntervalSender, WatchSummary};
 use plumb_model::{RuleId, Severity};
 use plumb_profile::fit::FitTally;
 use plumb_quoting::visible;
@@ -18,7 +19,7 @@ use crate::check::{self, Check, listed};
 use crate::format::{bytes, bytes_within, count, count_within, ns, rate, share_within};
 use crate::text::page::Page;
 use crate::text::{Detail, FigureColumn, Paper};
-use crate::verdict::{self, Grounds, Verdict};
+use crate::verdict::{self, Grounds};
 use crate::words;
 
 mod json;
@@ -33,18 +34,6 @@ pub struct Diagnose<'a> {
     pub io: Report<'a>,
     /// The watch; `None` where there was none.
     pub watched: Option<WatchSummary<'a>>,
-}
-
-/// A watch.
-pub struct WatchSummary<'a> {
-    /// How long it took.
-    pub seconds: f64,
-    /// Disks that were watched.
-    pub disks: Vec<&'a str>,
-    /// Of these, those with too few I/O to judge them.
-    pub too_few: Vec<&'a str>,
-    /// Senders of I/O, most first.
-    pub senders: Vec<IntervalSender<'a>>,
 }
 
 /// Findings of one rule and severity, for the summary.

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use plumb_model::Severity;
+use plumb_model::result::verdict::Word;
 
 use super::exposition::{Exposition, Kind, MetricsFormat};
 use super::{State, device, number_of, stated};
 use crate::check::Check;
-use crate::verdict::Word;
 
 const SEVERITIES: [Severity; 3] = [Severity::Critical, Severity::Warning, Severity::Note];
 const WORDS: [Word; 4] = [Word::Ok, Word::Misfit, Word::Problem, Word::Unknown];

@@ -2,13 +2,13 @@
 //! way back. Then the rules that could not judge.
 
 use plumb_geometry::plural;
+use plumb_model::result::verdict::Verdict;
 use plumb_model::{Finding, Fix, RuleId, Severity, Target, Unjudged};
 use plumb_quoting::WayBack;
 
 use super::markup::Markup;
 use super::page::table;
 use crate::text::alike;
-use crate::verdict::Verdict;
 use crate::{Report, Section, words};
 
 mod facts;

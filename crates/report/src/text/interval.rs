@@ -2,13 +2,13 @@
 
 use plumb_diagnose::analysis::Analysis;
 use plumb_geometry::plural;
+use plumb_model::result::verdict::Verdict;
 use plumb_model::result::watch::{Apart, App, IntervalSender, SeenAgain};
 use plumb_quoting::visible;
 
 use super::{FigureColumn, Page, Paper, grid_lines, measures};
 use crate::brief;
 use crate::format::{bytes, count, percent};
-use crate::verdict::Verdict;
 use crate::words::owner;
 
 /// An interval.

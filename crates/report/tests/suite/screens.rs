@@ -9,13 +9,14 @@ use plumb_model::facts::{
     WantedStart,
 };
 use plumb_model::result::check::Unseen;
+use plumb_model::result::watch::WatchSummary;
 use plumb_model::seen::{FitAfterMove, SeenFit};
 use plumb_model::{Confidence, Effect, Facts, Finding, Fix, GridOf, Seen, Severity, Target};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_quoting::Command;
 use plumb_report::Report;
 use plumb_report::check::Check;
-use plumb_report::diagnose::{Diagnose, WatchSummary, text};
+use plumb_report::diagnose::{Diagnose, text};
 use plumb_report::format::count;
 use plumb_report::run::Run;
 use plumb_report::text::{Color, Detail};
