@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plumb_geometry::SmallSort;
+use plumb_model::result::watch::Misses;
 use plumb_profile::answers::{Answers, IoError, IoFile, Sender, SingleIo};
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
@@ -17,7 +18,7 @@ use crate::abi;
 use crate::clock::now_ns;
 use crate::devices::{Device, name_of};
 use crate::layer::BlockCounters;
-use crate::reading::{ALIGNMENTS, Misses, Process, Reading};
+use crate::reading::{ALIGNMENTS, Process, Reading};
 use crate::sender_names::SenderNames;
 use crate::sizes::Sizes;
 

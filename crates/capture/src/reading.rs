@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plumb_geometry::SmallSort;
+use plumb_model::result::watch::Misses;
 use plumb_profile::ProfileSet;
 
 /// The activity between two readings.
@@ -27,25 +28,6 @@ pub struct Reading {
     pub skipped_calls: u64,
     /// Disks that passed I/O on to others in the reading, with these: never add up the I/O of both.
     pub seen_again: BTreeMap<String, Vec<String>>,
-}
-
-/// Irregularities on a disk, and separate counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Misses {
-    /// Flushes, which have no place.
-    pub flushes: u64,
-    /// Requests that were issued once more.
-    pub requeues: u64,
-    /// Completions of a part of a request.
-    pub partial_completions: u64,
-    /// Issues whose completion never came.
-    pub unmatched_issues: u64,
-    /// Completions without an issue.
-    pub unmatched_completions: u64,
-    /// I/O that found no row of the residue table.
-    pub unplaced: u64,
-    /// Number of I/O that were cut in two, because they were too long for the device or crossed a boundary of it.
-    pub splits: u64,
 }
 
 /// The I/O of a process on one device.
@@ -87,18 +69,6 @@ pub fn alignment_of(start_bytes: u64) -> usize {
 
 /// A sector has 2^9 bytes.
 pub(crate) const SECTOR_POWER: u32 = 9;
-
-impl Misses {
-    pub(crate) fn add(&mut self, other: &Misses) {
-        self.flushes += other.flushes;
-        self.requeues += other.requeues;
-        self.partial_completions += other.partial_completions;
-        self.unmatched_issues += other.unmatched_issues;
-        self.unmatched_completions += other.unmatched_completions;
-        self.unplaced += other.unplaced;
-        self.splits += other.splits;
-    }
-}
 
 impl Reading {
     /// Adds the I/O of another layer in the same time.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use plumb_capture::{Batches, DiskAnswers, DiskTally, PIDS_MAX, RecordOptions, Recorder};
 use plumb_geometry::group_digits;
-use plumb_model::result::record::{Recorded, RecordedDevice};
+use plumb_model::result::record::Recorded;
 use plumb_quoting::Command;
 use plumb_report::format::bytes;
 use plumb_report::record::{self as report, JudgedRecording};
@@ -454,7 +454,6 @@ impl RecordSession {
         } = judged;
         let mut notes = self.notes(&tallies);
         notes.extend(of_times);
-        let devices: Vec<RecordedDevice> = tallies.into_iter().map(device).collect();
         let lost = self.recorder.lost() + self.recorder.unlisted();
         let (ios, after_the_end) = (files.events(), files.refused());
         let files = files.into_list();
@@ -471,7 +470,7 @@ impl RecordSession {
             ended,
             how: &self.how,
             files: &files,
-            devices: &devices,
+            devices: &tallies,
             ios,
             lost,
             after_the_end,
@@ -509,32 +508,6 @@ fn larger(buffer: u32) -> String {
     match u64::from(buffer) * 4 {
         bytes if bytes >= 1 << 20 => format!("{}m", (bytes >> 20).min(1024)),
         bytes => format!("{}k", bytes >> 10),
-    }
-}
-
-fn device(tally: DiskTally) -> RecordedDevice {
-    let DiskTally {
-        device,
-        layer,
-        sent,
-        lost,
-        requeues,
-        partial_completions,
-        unmatched_issues,
-        unmatched_completions,
-        unknown_senders,
-        unseen_failures: _,
-    } = tally;
-    RecordedDevice {
-        device,
-        layer: layer.word(),
-        sent,
-        lost,
-        requeues,
-        partial_completions,
-        unmatched_issues,
-        unmatched_completions,
-        unknown_senders,
     }
 }
 

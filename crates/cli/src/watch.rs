@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_capture::{
-    ALIGNMENTS, BlockWatch, CaptureError, Filter, Misses, Options, OwnReads, Process,
-};
+use plumb_capture::{ALIGNMENTS, BlockWatch, CaptureError, Filter, Options, OwnReads, Process};
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
 use plumb_model::result::watch::{Apart, IntervalSender, SeenAgain};
@@ -300,7 +298,10 @@ fn show(
         .map(|(device, on)| SeenAgain { device, on })
         .collect();
     let filter = whole.filter.text();
-    let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
+    let apart = reading.misses.iter();
+    let apart: Vec<Apart<'_>> = apart
+        .map(|(device, misses)| Apart { device, misses })
+        .collect();
     let seconds = fed.seconds;
     let heading = format!("{}, {seconds:.1} s", fed.time);
     let interval = WatchInterval {
@@ -323,28 +324,6 @@ fn show(
         output::drawn(text::interval(&interval, output::paper(args.color)))
     };
     output::print_if_read(&shown)
-}
-
-fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
-    let Misses {
-        flushes,
-        requeues,
-        partial_completions,
-        unmatched_issues,
-        unmatched_completions,
-        unplaced,
-        splits,
-    } = *misses;
-    Apart {
-        device,
-        flushes,
-        requeues,
-        partial_completions,
-        unmatched_issues,
-        unmatched_completions,
-        unplaced,
-        splits,
-    }
 }
 
 /// The I/O of a process, with the share that starts off a grid.

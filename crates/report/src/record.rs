@@ -1,7 +1,7 @@
 //! The result of a recording, as text and JSON.
 
 use plumb_diagnose::Diagnosis;
-use plumb_model::result::record::{File, Recorded, RecordedDevice};
+use plumb_model::result::record::{DiskTally, File, Recorded};
 use plumb_model::result::verdict::Verdict;
 
 use crate::brief;
@@ -103,7 +103,7 @@ fn recording(page: &mut Page, recorded: &Recorded<'_>) {
     ));
     page.line(how);
     page.gap();
-    for RecordedDevice {
+    for DiskTally {
         device,
         layer,
         sent,
@@ -117,9 +117,10 @@ fn recording(page: &mut Page, recorded: &Recorded<'_>) {
             format!("{} lost", count(*lost))
         };
         page.line(format!(
-            "{:>14} I/O  {} ({layer} layer), {lost}",
+            "{:>14} I/O  {} ({} layer), {lost}",
             count(*sent),
-            device
+            device,
+            layer.word()
         ));
     }
     page.gap();

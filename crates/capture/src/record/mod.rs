@@ -14,6 +14,7 @@ use std::time::Duration;
 use aya::maps::{Array, MapData, RingBuf};
 use aya::{Btf, Ebpf};
 use plumb_geometry::SmallSort;
+use plumb_model::result::record::DiskTally;
 use plumb_profile::answers::Answers;
 use plumb_trace::{Layer, Op};
 
@@ -71,31 +72,6 @@ pub struct RecordOptions {
     pub ring_bytes: u32,
     /// How to attach; the cheapest way that the kernel takes when `None`.
     pub attach: Option<Attached>,
-}
-
-/// Counts of a disk's I/O since the recording began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskTally {
-    /// The disk.
-    pub device: String,
-    /// Layer at which it was recorded.
-    pub layer: Layer,
-    /// I/O that were issued.
-    pub sent: u64,
-    /// Of these, without a record: the ring buffer was full.
-    pub lost: u64,
-    /// Requests that were issued once more.
-    pub requeues: u64,
-    /// Completions of a part of a request.
-    pub partial_completions: u64,
-    /// Issues whose completion never came.
-    pub unmatched_issues: u64,
-    /// Completions without an issue.
-    pub unmatched_completions: u64,
-    /// I/O with an unknown sender.
-    pub unknown_senders: u64,
-    /// Failed I/O without an issue, by operation.
-    pub unseen_failures: [u64; 6],
 }
 
 impl Default for RecordOptions {

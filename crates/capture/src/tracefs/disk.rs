@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plumb_model::result::watch::Misses;
 use plumb_profile::ProfileSet;
 use plumb_profile::collector::{Collector, Settings};
 use plumb_trace::blk::{Action, BlockEvents, BlockRecord, Present};
@@ -13,7 +14,7 @@ use super::open_bios::OpenBios;
 use super::senders::{Processes, Senders, comm_text};
 use crate::devices::{Device, name_of, partitions_of};
 use crate::filter::Filter;
-use crate::reading::{Misses, Process, Reading};
+use crate::reading::{Process, Reading};
 
 /// Most commands that are kept apart; those of further ones are unknown.
 const COMMS_MAX: usize = 1 << 16;

@@ -1,5 +1,6 @@
 //! The result of `plumb record`.
 
+use plumb_trace::Layer;
 use serde::Serialize;
 
 /// A recording that has ended.
@@ -14,7 +15,7 @@ pub struct Recorded<'a> {
     /// Files that were written, in order.
     pub files: &'a [File],
     /// Disks that received I/O.
-    pub devices: &'a [RecordedDevice],
+    pub devices: &'a [DiskTally],
     /// I/O in the files, the deleted ones too.
     pub ios: u64,
     /// I/O that are in no file: there was no room for them in the buffer.
@@ -44,25 +45,28 @@ pub struct File {
     pub deleted: bool,
 }
 
-/// A disk of a recording.
-#[derive(Clone, Debug, Serialize)]
-pub struct RecordedDevice {
+/// A disk of a recording: the counts of its I/O since the recording began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DiskTally {
     /// Its name.
     pub device: String,
     /// Layer at which it was recorded.
-    pub layer: &'static str,
+    pub layer: Layer,
     /// I/O that were issued to it.
     pub sent: u64,
     /// Of these, in no file: there was no room for them in the buffer.
     pub lost: u64,
-    /// Issued once more.
+    /// Requests that were issued once more.
     pub requeues: u64,
-    /// Completions of a part of an I/O.
+    /// Completions of a part of a request.
     pub partial_completions: u64,
     /// Issues whose completion never came.
     pub unmatched_issues: u64,
-    /// Completions of I/O issued before the recording began.
+    /// Completions without an issue: of I/O from before the recording began.
     pub unmatched_completions: u64,
     /// I/O with an unknown sender.
     pub unknown_senders: u64,
+    /// Failed I/O without an issue, by operation.
+    #[serde(skip)]
+    pub unseen_failures: [u64; 6],
 }

@@ -147,6 +147,14 @@ pub struct IntervalSender<'a> {
 pub struct Apart<'a> {
     /// The disk.
     pub device: &'a str,
+    /// Their counts.
+    #[serde(flatten)]
+    pub misses: &'a Misses,
+}
+
+/// Irregularities on a disk, and separate counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Misses {
     /// Flushes, which have no place.
     pub flushes: u64,
     /// Requests that were issued once more; they count once.
@@ -157,10 +165,23 @@ pub struct Apart<'a> {
     pub unmatched_issues: u64,
     /// Completions without an issue.
     pub unmatched_completions: u64,
-    /// I/O counted without their place.
+    /// I/O counted without their place: the residue table had no row for them.
     pub unplaced: u64,
-    /// How often an I/O was cut in two.
+    /// Number of I/O that were cut in two, because they were too long for the device or crossed a boundary of it.
     pub splits: u64,
+}
+
+impl Misses {
+    /// Adds the counts of another time or layer.
+    pub fn add(&mut self, other: &Misses) {
+        self.flushes += other.flushes;
+        self.requeues += other.requeues;
+        self.partial_completions += other.partial_completions;
+        self.unmatched_issues += other.unmatched_issues;
+        self.unmatched_completions += other.unmatched_completions;
+        self.unplaced += other.unplaced;
+        self.splits += other.splits;
+    }
 }
 
 /// A disk that hands its I/O on to others of the interval.
