@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use plumb_geometry::SmallSort;
+use plumb_model::result::watch::MappedPages;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
 use plumb_profile::top::ProcessShare;
@@ -56,17 +57,6 @@ pub struct Asker {
     pub ways: Vec<AccessWay>,
     /// Its use of mapped files, as far as the kernel showed any.
     pub mapped: Option<MappedPages>,
-}
-
-/// The use of mapped files. Neither number is a measure of the bytes that a program reads and writes there: it reads pages of
-/// the cache without a fault, and it may store to a dirty page again and again. Stores of the kernel within a system call, for
-/// instance by a `read` into a mapped file, do not count, and neither do files on overlayfs and DAX.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MappedPages {
-    /// Page faults for which the kernel asked the file system, those in programs and libraries included.
-    pub faults: u64,
-    /// Pages, and large folios of the cache, that were clean before the program stored to them.
-    pub dirtied: u64,
 }
 
 /// Calls of one kind.

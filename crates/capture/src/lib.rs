@@ -25,13 +25,13 @@ mod sizes;
 mod tracefs;
 mod vfs;
 
-pub use asked::{AccessWay, Asker, CallKind, Calls, FileCalls, FileSystem, MappedPages};
+pub use asked::{AccessWay, Asker, CallKind, Calls, FileCalls, FileSystem};
 pub use block::{BlockWatch, Layers, Options, OwnReads};
 pub use devices::{Device, disk_of, is_bio_based, name_of, names_below, number_of};
 pub use error::CaptureError;
 pub use filter::Filter;
 pub use plumb_model::result::record::DiskTally;
-pub use plumb_model::result::watch::Misses;
+pub use plumb_model::result::watch::{MappedPages, Misses};
 pub use program::Attached;
 pub use reading::{ALIGNMENTS, Process, Reading, alignment_of};
 pub use record::{Batches, DiskAnswers, PIDS_MAX, Record, RecordOptions, Recorder};

@@ -6,9 +6,7 @@ use std::path::Path;
 use plumb_capture::{AccessWay, Asker, CallKind, Calls, CaptureError, FileSystem, Reading, Vfs};
 use plumb_diagnose::{Diagnosis, Flow, Questions, Throughput, analyze, diagnose_throughput};
 use plumb_geometry::SmallSort;
-use plumb_model::result::watch::{
-    self as result, AskedBy, AskedFlow, AskedOf, MappedFiles, ProcessFlow,
-};
+use plumb_model::result::watch::{self as result, AskedBy, AskedFlow, AskedOf, ProcessFlow};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_trace::{Layer, Op};
 
@@ -208,10 +206,7 @@ impl App {
                 .filter(|way| !way.is_counted())
                 .map(|way| way.text())
                 .collect(),
-            mapped_files: asker.mapped.map(|mapped| MappedFiles {
-                page_faults: mapped.faults,
-                dirtied_pages: mapped.dirtied,
-            }),
+            mapped_files: asker.mapped,
         }
     }
 

@@ -1,5 +1,5 @@
-//! Results of commands, a module for each command: the types that `report` renders and that serialise themselves. Only results
-//! that no other crate makes are here. The crate that measures or judges keeps its own, as `load` and `diagnose` do.
+//! Results of commands, a module for each command: the types that `report` renders and that serialise themselves. These are the
+//! results that only a command makes, with the counts that `capture` fills. `load` and `diagnose` define their own.
 //!
 //! The field names are those of the JSON documents, whose schemas are in `docs/schema`. The types of this module are written and
 //! never read.

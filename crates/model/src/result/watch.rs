@@ -75,22 +75,26 @@ pub struct AskedBy {
     /// Those that are not counted.
     pub unknown_ways: Vec<&'static str>,
     /// Its use of mapped files, as far as the kernel showed any.
-    pub mapped_files: Option<MappedFiles>,
+    pub mapped_files: Option<MappedPages>,
 }
 
-/// The use of mapped files, which is no measure of the bytes that a program reads and writes there.
+/// The use of mapped files. Neither number is a measure of the bytes that a program reads and writes there: it reads pages of
+/// the cache without a fault, and it may store to a dirty page again and again. Stores of the kernel within a system call, for
+/// instance by a `read` into a mapped file, do not count, and neither do files on overlayfs and DAX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct MappedFiles {
-    /// Page faults for which the kernel asked the file system.
-    pub page_faults: u64,
-    /// Pages that were clean before the program stored to them.
-    pub dirtied_pages: u64,
+pub struct MappedPages {
+    /// Page faults for which the kernel asked the file system, those in programs and libraries included.
+    #[serde(rename = "page_faults")]
+    pub faults: u64,
+    /// Pages, and large folios of the cache, that were clean before the program stored to them.
+    #[serde(rename = "dirtied_pages")]
+    pub dirtied: u64,
 }
 
-impl std::ops::AddAssign for MappedFiles {
-    fn add_assign(&mut self, other: MappedFiles) {
-        self.page_faults += other.page_faults;
-        self.dirtied_pages += other.dirtied_pages;
+impl std::ops::AddAssign for MappedPages {
+    fn add_assign(&mut self, other: MappedPages) {
+        self.faults += other.faults;
+        self.dirtied += other.dirtied;
     }
 }
 

@@ -103,7 +103,7 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
             false => format!("; not counted: {}", by.unknown_ways.join(", ")),
         };
         let mapped = by.mapped_files.map_or_else(String::new, |mapped| {
-            let (faults, dirtied) = (count(mapped.page_faults), count(mapped.dirtied_pages));
+            let (faults, dirtied) = (count(mapped.faults), count(mapped.dirtied));
             format!("; page faults in mapped files: {faults}; pages made dirty there: {dirtied}")
         });
         page.wrapped("    ", "    ", format!("of {of}{ways}{mapped}"));
@@ -119,7 +119,7 @@ fn known(value: Option<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plumb_model::result::watch::{MappedFiles, ProcessFlow};
+    use plumb_model::result::watch::{MappedPages, ProcessFlow};
 
     use super::*;
     use crate::text::{Color, WIDTH};
@@ -146,9 +146,9 @@ mod tests {
             device_bytes: None,
             ways: vec!["calls", "mapped files"],
             unknown_ways: vec!["mapped files"],
-            mapped_files: Some(MappedFiles {
-                page_faults: 1_234,
-                dirtied_pages: 37,
+            mapped_files: Some(MappedPages {
+                faults: 1_234,
+                dirtied: 37,
             }),
         };
         let app = App {
