@@ -792,7 +792,7 @@ mod tests {
         };
         let mut refusals = Refusals::default();
         let line = refusals.note(&of("one"), refused()).expect("a line");
-        assert!(line.starts_with("sda: its I/O are not stored"), "{line}");
+        insta::assert_snapshot!(line);
         assert_eq!(refusals.note(&of("one"), refused()), None);
         assert!(refusals.note(&of("other"), refused()).is_some());
         // After it was stored, a refusal is news again.

@@ -403,11 +403,7 @@ mod tests {
         let command = command.line().expect("a command").to_string();
         let text = failure.shown(Some(80));
         assert_eq!(text.lines().last().map(str::trim), Some(command.as_str()));
-        assert!(
-            failure
-                .shown(None)
-                .ends_with(&format!("  help: run: {command}\n"))
-        );
+        insta::assert_snapshot!(failure.shown(None));
         let within = "the collection comes from `plumb check --collect` on that host";
         assert_eq!(
             wrapped("", within, Some(40)),

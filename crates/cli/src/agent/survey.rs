@@ -359,26 +359,20 @@ mod tests {
     fn a_stack_is_the_document_as_it_is() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("check.json");
-        let why = stack(&path).expect_err("no file");
-        assert!(why.contains("check.json: No such file"), "{why}");
+        let mut messages = vec![stack(&path).expect_err("no file")];
         let text = document("", "");
         std::fs::write(&path, &text).expect("written");
         assert_eq!(stack(&path).expect("a survey"), text.as_bytes());
-        for (text, message) in [
-            ("{".to_owned(), "EOF"),
-            (
-                text.replace("check/2", "check/3"),
-                "expected `plumb.check/2`",
-            ),
-            (
-                text.replace("{\"nodes\": []}", "null"),
-                "found a survey without layers",
-            ),
+        for text in [
+            "{".to_owned(),
+            text.replace("check/2", "check/3"),
+            text.replace("{\"nodes\": []}", "null"),
         ] {
             std::fs::write(&path, &text).expect("written");
-            let why = stack(&path).expect_err("no stack");
-            assert!(why.contains(message), "{why}");
+            messages.push(stack(&path).expect_err("no stack"));
         }
+        let place = folder.path().to_str().expect("text");
+        insta::assert_snapshot!(messages.join("\n\n").replace(place, "FOLDER"));
     }
 
     #[test]
@@ -434,13 +428,13 @@ mod tests {
             .and_then(|file| file.set_modified(old))
             .expect("its owner may");
         assert!(file.read_new(&path).expect("a new version").is_some());
-        let why = file.read_new(&path).expect_err("an old survey");
-        assert!(why.contains("more than 50 hours ago"), "{why}");
+        let old = file.read_new(&path).expect_err("an old survey");
         assert!(file.read_new(&path).expect("reported once").is_none());
         std::fs::remove_file(&path).expect("removed");
         std::fs::create_dir(&path).expect("a folder");
-        let why = file.read_new(&path).expect_err("a folder");
-        assert!(why.contains("found no plain file"), "{why}");
+        let no_file = file.read_new(&path).expect_err("a folder");
+        let place = folder.path().to_str().expect("text");
+        insta::assert_snapshot!([old, no_file].join("\n\n").replace(place, "FOLDER"));
     }
 
     /// As `plumb check --json` writes them: a disk with a partition that is mounted, and the same on a loop device.

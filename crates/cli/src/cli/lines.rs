@@ -128,15 +128,20 @@ mod tests {
 
     #[test]
     fn wrapped_words_keep_their_column() {
-        let line = "      --to <POSITION>  some words that go on";
-        assert_eq!(
-            broken(line, 40),
-            "      --to <POSITION>  some words that\n                       go on\n"
-        );
-        assert_eq!(
-            broken("          one two three", 20),
-            "          one two\n          three\n"
-        );
-        assert_eq!(broken("one two\n\nthree", 6), "one\n  two\n\nthree\n");
+        for (line, columns, expected) in [
+            (
+                "      --to <POSITION>  some words that go on",
+                40,
+                "      --to <POSITION>  some words that\n                       go on\n",
+            ),
+            (
+                "          one two three",
+                20,
+                "          one two\n          three\n",
+            ),
+            ("one two\n\nthree", 6, "one\n  two\n\nthree\n"),
+        ] {
+            assert_eq!(broken(line, columns), expected, "{line}");
+        }
     }
 }

@@ -70,7 +70,8 @@ mod tests {
             [dir.path().to_owned(), one.clone()]
         );
         assert!(two.is_dir());
-        assert_eq!(make(&two).expect("it is there"), [] as [&Path; 0]);
+        let again = make(&two).expect("it is there");
+        assert_eq!(again, [] as [&Path; 0]);
         std::fs::write(two.join("file"), "").expect("room");
         make(&two.join("file/three")).expect_err("a file is in the way");
         make_directory(&one.join("other")).expect("the real one");

@@ -265,10 +265,7 @@ mod tests {
         let crossed = Course::default().add("wwn", &bad, &settings, now);
         let (measure, words) = crossed.expect("a measure");
         assert_eq!(measure, Measure::Misfit);
-        assert_eq!(
-            words,
-            "50.0 % of 1,000 reads and writes start off 4 KiB, above 20.0 %"
-        );
+        insta::assert_snapshot!(words);
         let off = RecordingSettings::default();
         assert!(Course::default().add("wwn", &bad, &off, now).is_none());
     }
