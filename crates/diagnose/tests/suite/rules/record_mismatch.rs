@@ -55,10 +55,7 @@ fn record_mismatch_advises_only_records_that_exist() {
             .map(|step| step.command.clone())
     };
     let command = advice(16, 128 << 10, 16).expect("a command");
-    assert!(
-        command.starts_with("zfs set recordsize=8192 DATASET"),
-        "{command}"
-    );
+    insta::assert_snapshot!(command);
     // 8.5 KiB is no record; 512 bytes would cost more metadata than they save; 128 KiB is the present record.
     for (sectors, past) in [(17, 16), (1, 16), (256, 16)] {
         assert_eq!(advice(sectors, 128 << 10, past), None, "{sectors} sectors");
