@@ -142,11 +142,9 @@ mod tests {
         let busy = || run(&[Some(0.97)], None);
         let idle = || run(&[Some(0.03)], Some(0.1));
         let one = sentence(&bench(vec![busy()])).expect("a limit");
-        assert!(one.contains("97 % of the time"), "{one}");
         let some = sentence(&bench(vec![busy(), idle(), busy()])).expect("a limit");
-        assert!(some.contains("in 2 of 3 runs"), "{some}");
         let host = sentence(&bench(vec![run(&[Some(0.02)], Some(0.99))])).expect("a limit");
-        assert!(host.contains("or with other programs"), "{host}");
+        insta::assert_snapshot!([one, some, host].join("\n\n"));
         for runs in [vec![idle()], vec![idle(), idle()], vec![]] {
             assert_eq!(sentence(&bench(runs)), None);
         }

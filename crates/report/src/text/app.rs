@@ -181,27 +181,14 @@ mod tests {
         of.reads.amplification = Some(2.0);
         of.writes.ratio_with_cache = Some(8.0);
         let whole = shown(of.clone());
-        assert!(
-            whole.contains("read 2.00, written 8.00 (with the cache)"),
-            "{whole}"
-        );
         of.unknown_ways = vec!["mapped files".to_owned(), "io_submit".to_owned()];
         (of.reads.amplification, of.writes.ratio_with_cache) = (None, None);
         (of.reads.asked_bytes, of.writes.asked_bytes) = (None, None);
         (of.reads.device_bytes, of.device_unknown) =
             (None, Some("its device is not known".to_owned()));
         let part = shown(of);
-        assert!(
-            part.contains("not counted: mapped files, io_submit; the counted I/O add up to"),
-            "{part}"
-        );
         // Both sides of reads, bytes written, and all three of the process; only the writes at the device are known.
         assert_eq!(part.matches("unknown").count(), 6, "{part}");
-        assert!(part.contains("1,009 calls of processes"), "{part}");
-        let words = part.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            words.contains("page faults in mapped files: 1,234; pages made dirty there: 37"),
-            "{part}"
-        );
+        insta::assert_snapshot!([whole, part].join("\n\n"));
     }
 }

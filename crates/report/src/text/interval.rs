@@ -251,7 +251,7 @@ mod tests {
             others.split_whitespace().collect::<Vec<_>>(),
             ["4", "others", "3,000", "I/O"]
         );
-        assert!(text.contains("filtered: only process 4711"), "{text}");
+        insta::assert_snapshot!(text);
         let more =
             "\n    12 written back by the kernel; backup.service; dd if=/dev/zero of=/srv/a-...\n";
         assert!(text.contains(more), "{text}");

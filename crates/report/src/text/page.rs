@@ -384,8 +384,9 @@ mod tests {
             for none of them is the length known
         "
         );
+        let units = "at 4 KiB, 7 of 8: 3 %; 12 I/O";
         assert_eq!(
-            unbreakable("at 4 KiB, 7 of 8: 3 %; 12 I/O"),
+            unbreakable(units),
             ["at", "4 KiB,", "7", "of", "8:", "3 %;", "12 I/O"]
         );
         assert_eq!(

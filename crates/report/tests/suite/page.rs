@@ -154,6 +154,13 @@ fn check(page: &str) {
     }
 }
 
+/// The texts and the values of attributes that have this word, one a line.
+fn texts_with(page: &str, word: &str) -> String {
+    let texts = page.split(['<', '>', '"']);
+    let texts: Vec<&str> = texts.filter(|text| text.contains(word)).collect();
+    texts.join("\n")
+}
+
 /// Every element that is opened is closed, in order, and attributes are quoted.
 fn balanced(page: &str) {
     let mut open = Vec::new();
@@ -227,13 +234,15 @@ fn missing_data_of_a_source_are_named_and_not_drawn() {
     let untimed = collect(mixed(1_000, false), names("sda"), Clock::Start, &questions);
     let page = render(&untimed, &questions);
     check(&page);
-    assert!(page.contains("Not known: the source has no completion"));
-    assert!(page.contains("seconds since the first I/O"));
-    assert!(!page.contains("Latency over time"));
-
     let nothing = render(&ProfileSet::default(), &questions);
     check(&nothing);
-    assert!(nothing.contains("Nothing was judged: unknown"));
+    let texts = [
+        texts_with(&page, "Not known"),
+        texts_with(&page, "since the"),
+        texts_with(&page, "over time"),
+        texts_with(&nothing, "judged"),
+    ];
+    insta::assert_snapshot!(texts.join("\n\n"));
 }
 
 /// Sums of a kernel have no course over time: one sentence says so, and no box stands for a picture.
@@ -249,19 +258,8 @@ fn without_a_course_nothing_is_drawn_over_time() {
     }
     let page = render(&sums, &questions);
     check(&page);
-    assert_eq!(
-        page.matches("No pictures over time: the source hands over sums")
-            .count(),
-        1
-    );
-    for title in [
-        "Size mix over time",
-        "Throughput over time",
-        "Places over time",
-        "Latency over time",
-    ] {
-        assert!(!page.contains(title), "{title}");
-    }
+    // One sentence, and no title of a picture.
+    insta::assert_snapshot!(texts_with(&page, "over time"));
     assert!(!page.contains("Not known:") && page.contains("Seek distances"));
 }
 
@@ -273,11 +271,7 @@ fn few_io_are_unknown_and_never_clean() {
         &questions,
     );
     check(&page);
-    assert!(
-        page.contains("unknown, not clean"),
-        "{}",
-        &page[page.find("verdict\"").unwrap_or(0)..][..200]
-    );
+    insta::assert_snapshot!(texts_with(&page, "not clean"));
 }
 
 #[test]
@@ -415,7 +409,7 @@ fn many_devices_are_linked_and_the_page_stays_small() {
     }
     let page = render(&profiles, &questions);
     check(&page);
-    assert_eq!(page.matches("<b>Size mix over time</b>").count(), 24);
+    assert_eq!(page.matches("<b>Size mix").count(), 24);
     // One block for all 60 devices, whose list has the 59 others, each with an anchor.
     let blocks = page.matches("misaligned-io: 60 places, alike").count();
     assert_eq!(blocks, 1);
