@@ -308,7 +308,7 @@ fn a_record_of_ufs_is_the_one_that_is_named() {
         .map(|step| step.command.as_str())
         .filter(|command| command.starts_with("newfs"))
         .collect();
-    assert_eq!(made, ["newfs -b 4096 -f 4096 /dev/rdsk/c0t0d0s6"]);
+    insta::assert_snapshot!(made.join("\n"));
 }
 
 /// Once: commands of Solaris for a host of Linux whose partitions have the types of ZFS.
@@ -326,13 +326,8 @@ fn partition_types_of_zfs_make_no_solaris() {
     let found = finding(&stack, None, RuleId::MisalignedPartition, "sda1");
     let remedy = found.recommended().expect("a remedy");
     assert!(matches!(remedy.actions.as_slice(), [Action::Move { .. }]));
-    assert!(
-        found
-            .fix
-            .iter()
-            .any(|fix| fix.command.starts_with("plumb fix move /dev/sda1"))
-    );
-    assert!(!found.fix.iter().any(|fix| fix.command.contains("prtvtoc")));
+    let commands: Vec<&str> = found.fix.iter().map(|fix| &*fix.command).collect();
+    insta::assert_snapshot!(commands.join("\n"));
 }
 
 /// While the unit is assumed, starts are planned on 1 MiB, else on the widest half of it that leaves room.

@@ -1,7 +1,7 @@
 //! Partitions of one label and of another: their numbers, blocks, names, and protected labels.
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_model::{Action, PlanKind, RuleId};
+use plumb_model::{Action, PlanKind};
 use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{Harm, PlanError, Wishes, of_stack, partition};
 use plumb_stack::ProblemId;
@@ -13,6 +13,7 @@ use crate::stack::{FROM, cut, disk, find, physical, sectors};
 /// A tool for labels writes every entry again, so a wrong entry of any partition blocks all.
 #[test]
 fn a_label_that_has_a_problem_is_not_written() {
+    let mut messages = Vec::new();
     for (about, id) in [
         ("sda", ProblemId::BrokenLabel),
         ("sda2", ProblemId::OverlappingPartitions),
@@ -53,12 +54,10 @@ fn a_label_that_has_a_problem_is_not_written() {
             let answer = plumb_plan::for_finding(&stack, kind, node, &Wishes::default());
             assert_eq!(answer, Err(why.clone()), "{kind:?}, {id:?} of {about}");
         }
-        assert_eq!(
-            why.to_string(),
-            format!("repair the label of sda first ({})", RuleId::from(id))
-        );
         assert!(!why.is_usage());
+        messages.push(why.to_string());
     }
+    insta::assert_snapshot!(messages.join("\n\n"));
 }
 
 /// The plan for a disk with a stranded backup label, and with another problem of its label or none.
@@ -212,10 +211,7 @@ fn an_image_in_a_file_keeps_its_name() {
         .flat_map(|way| &way.steps)
         .map(|step| step.command.as_str());
     let commands: Vec<&str> = commands.collect();
-    assert!(
-        commands.contains(&"sfdisk -d disk.img > disk.img.sfdisk"),
-        "{commands:?}"
-    );
+    insta::assert_snapshot!(commands.join("\n"));
     assert!(
         commands.iter().all(|command| !command.contains("/dev/")),
         "{commands:?}"
