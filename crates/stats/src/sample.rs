@@ -124,8 +124,12 @@ mod tests {
         }
         let error = Sample::of_side(&[1.0], WhichSample::After).expect_err("too few");
         assert_eq!(
-            error.to_string(),
-            "found 1 observation after, expected at least 2"
+            error,
+            StatsError::TooFew {
+                side: WhichSample::After,
+                n: 1,
+                need: 2
+            }
         );
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert!(matches!(

@@ -181,6 +181,7 @@ mod tests {
             .map(|l| l.split_whitespace().collect())
             .collect();
         assert_eq!(rows, expected);
-        assert!(text.starts_with("probe    tnf_name: \"strategy\" tnf_string: \"keys io blockio;"));
+        let declaration = "probe    tnf_name: \"strategy\" tnf_string: \"keys io blockio;";
+        assert!(text.starts_with(declaration), "{text}");
     }
 }

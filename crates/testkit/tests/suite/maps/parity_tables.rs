@@ -224,9 +224,10 @@ fn a_layout_that_cannot_be_is_refused() {
         check(1 << 63, 2, 1, 8),
         LayoutError::StripeOverflow { .. }
     ));
-    let error = check(4, 2, 1, 21);
-    assert!(
-        error.to_string().ends_with("the nearest below is 16"),
-        "{error}"
-    );
+    let len = Bytes(21);
+    let stripe = Bytes(8);
+    let error = check(4, 2, 1, len.0);
+    assert_eq!(error, LayoutError::NotWholeStripes { len, stripe });
+    // The message names the nearest whole length.
+    assert!(error.to_string().ends_with(" 16"), "{error}");
 }
