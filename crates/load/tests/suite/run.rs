@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use plumb_load::{
     Arrivals, Ended, EngineChoice, IoFailure, Job, JobOutcome, LoadError, LoadPlan, Means, Pace,
-    RunOutcome, Starts, Target, Workload, WorkloadError, permit_writes, run,
+    RunOutcome, Starts, SysError, Target, Workload, WorkloadError, WriteRefused, permit_writes,
+    run,
 };
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::slow_disk::SlowDisk;
@@ -401,16 +402,9 @@ fn a_device_without_its_file_fails_by_kind() {
         "{:?}",
         job.ended
     );
-    let kinds: Vec<String> = job
-        .tally
-        .failures
-        .keys()
-        .map(|(_, kind)| kind.to_string())
-        .collect();
-    assert_eq!(
-        (job.tally.ios(), kinds),
-        (0, vec!["Input/output error (os error 5)".to_owned()])
-    );
+    let kinds: Vec<IoFailure> = job.tally.failures.keys().map(|(_, kind)| *kind).collect();
+    let expected = vec![IoFailure::Errno(plumb_sys::Errno::IO)];
+    assert_eq!((job.tally.ios(), kinds), (0, expected));
 }
 
 #[test]
@@ -522,16 +516,17 @@ fn a_mounted_or_held_device_is_not_written() {
     let device = LoopDevice::attach(file.path(), &[]);
     let refused = permit_writes(file.path(), &file.name()).expect_err("a loop device stands on it");
     assert!(
-        refused
-            .to_string()
-            .contains(&format!("is the file of {}", device.name())),
+        matches!(&refused, WriteRefused::BehindLoop { device: by, .. } if *by == device.name()),
         "{refused}"
     );
     plumb_testkit::loop_device::run(Command::new("mkfs.ext4").arg("-q").arg(device.path()));
     let at = plumb_testkit::temp_dir("mounted-at");
     let mounted = plumb_testkit::loop_device::Mounted::mount(device.path(), at.path());
     let refused = permit_writes(device.path(), &device.name()).expect_err("it is mounted");
-    assert!(refused.to_string().contains("is in use"), "{refused}");
+    assert!(
+        matches!(refused, WriteRefused::Open(SysError::InUse { .. })),
+        "{refused}"
+    );
     drop(mounted);
     permit_writes(device.path(), &device.name()).expect("it is free again");
 }
@@ -562,12 +557,18 @@ fn logical_blocks_of_4096_are_respected() {
         &mut |_| (),
         None,
     );
-    let said = refused.expect_err("the kernel would refuse it").to_string();
+    let refused = refused.expect_err("the kernel would refuse it");
     assert!(
-        said.contains(
-            "found a shift of 512 bytes, expected a multiple of its logical block of 4,096"
+        matches!(
+            refused,
+            LoadError::Workload(WorkloadError::OffLogicalBlock {
+                what: "a shift",
+                found_bytes: 512,
+                logical_block_bytes: 4096,
+                ..
+            })
         ),
-        "{said}"
+        "{refused}"
     );
 }
 
