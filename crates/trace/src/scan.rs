@@ -430,7 +430,8 @@ mod tests {
         assert_eq!(scan.u64("n").ok(), Some(7));
         assert_eq!(scan.letter(), Some(b'R'));
         assert_eq!(scan.decimal(3, "t").ok(), Some(1250));
-        assert_eq!(scan.two_words("host and disk").ok(), Some(&b"hm,0"[..]));
+        let names = scan.two_words("host and disk").ok();
+        assert_eq!(names, Some(&b"hm,0"[..]));
         assert_eq!(scan.letter(), None);
         assert_eq!(scan.word("last").ok(), Some(&b""[..]));
         assert!(scan.is_at_end());

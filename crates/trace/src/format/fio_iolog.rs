@@ -428,8 +428,12 @@ mod tests {
 
     #[test]
     fn recognised_by_its_first_line() {
-        assert_eq!(sniff(b"fio version 3 iolog\r\n1 f", false), Sniff::Yes);
-        assert_eq!(sniff(b"fio vers", false), Sniff::More);
-        assert_eq!(sniff(b"fio version 4 iolog\n", false), Sniff::No);
+        for (begin, expected) in [
+            ("fio version 3 iolog\r\n1 f", Sniff::Yes),
+            ("fio vers", Sniff::More),
+            ("fio version 4 iolog\n", Sniff::No),
+        ] {
+            assert_eq!(sniff(begin.as_bytes(), false), expected, "{begin}");
+        }
     }
 }

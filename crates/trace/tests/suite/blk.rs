@@ -4,6 +4,8 @@ use plumb_trace::blk::{Action, BlockEvents, BlockRecord, Present};
 use plumb_trace::pending::WAITING_MAX;
 use plumb_trace::{Batch, Event, LayerChoice, Names, Op, SourceInfo, flags};
 
+use crate::common::completions_without_length;
+
 fn record(action: Action, time_ns: i64, sector: u64, sectors: u64) -> BlockRecord {
     let op = if sectors == 0 { Op::Flush } else { Op::Write };
     let len_bytes = sectors * 512;
@@ -290,7 +292,7 @@ fn the_second_completion_of_a_flush() {
     assert_eq!(
         (
             info.counts.unmatched_completions,
-            info.tallies["completion without length"]
+            completions_without_length(&info)
         ),
         (0, 1)
     );

@@ -299,17 +299,7 @@ fn losses_and_odd_records_are_reported() {
     .unwrap();
     assert_eq!((events.len(), info.counts.lost), (3, 3));
     assert!(events.is_sorted_by_key(|event| event.time_ns));
-    assert!(
-        info.notes.iter().any(
-            |note| note.starts_with("records earlier than the one before") && note.ends_with(": 1")
-        ),
-        "{:?}",
-        info.notes
-    );
-    assert_eq!(
-        info.latency,
-        Latency::None("no completions were recorded".to_owned())
-    );
+    insta::assert_debug_snapshot!((info.latency, info.notes));
 
     let mut bytes = put(&[d(1, 10, 0)]);
     bytes.extend(layout.record(
@@ -352,10 +342,7 @@ fn files_named_for_a_cpu() {
     assert_eq!(reader.fill(&mut batch).unwrap(), Fill::Events);
     assert_eq!(batch.event(0).device_ns, Some(15));
     assert_eq!(reader.fill(&mut batch).unwrap(), Fill::End);
-    assert_eq!(
-        reader.info().notes,
-        ["records that name another CPU than their file does: 1"]
-    );
+    let notes = reader.info().notes.join("\n\n");
     assert_eq!(reader.info().latency, Latency::Known);
 
     // A file of the set that is something else.
@@ -364,10 +351,8 @@ fn files_named_for_a_cpu() {
         .err()
         .unwrap()
         .to_string();
-    assert!(
-        said.contains("sda.blktrace.2, byte 0: found `8,0 text`, expected a blktrace record"),
-        "{said}"
-    );
+    let said = said.replace(dir.path().to_str().unwrap(), "FOLDER");
+    insta::assert_snapshot!([notes, said].join("\n\n"));
 }
 
 #[test]

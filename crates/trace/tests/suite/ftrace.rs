@@ -9,6 +9,8 @@ use plumb_trace::{
     open,
 };
 
+use crate::common::completions_without_length;
+
 fn read_input(input: Input, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo, Batch), Error> {
     let mut reader = open::open_input(
         input,
@@ -97,7 +99,7 @@ fn the_bundled_recording_of_postgres() {
         (counts["issue_unpaired"], 0)
     );
     assert_eq!(
-        info.tallies["completion without length"] as i64,
+        completions_without_length(&info) as i64,
         counts["complete_unpaired.no_length"]
     );
     assert_eq!(
@@ -155,7 +157,7 @@ fn lines_from_elsewhere() {
     assert_eq!(
         (
             info.counts.unmatched_completions,
-            info.tallies["completion without length"]
+            completions_without_length(&info)
         ),
         (0, 1)
     );

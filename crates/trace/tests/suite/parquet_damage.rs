@@ -117,10 +117,7 @@ fn files_of_other_programs_are_read() {
     ];
     assert_eq!(events, expected);
     assert_eq!(info.layers, [Layer::Bio, Layer::Request]);
-    assert_eq!(
-        info.notes,
-        ["no plumb.schema in the metadata: taken as version 1"]
-    );
+    insta::assert_snapshot!(info.notes.join("\n\n"));
     assert_eq!(read(&path, LayerChoice::Lowest).unwrap().0, expected[1..]);
     assert_eq!(
         read(&path, LayerChoice::Only(Layer::Bio)).unwrap().0,

@@ -185,17 +185,8 @@ fn json() {
         Some(SinceBoot::ByTheTool)
     );
     let cut = series::read("capture", &text.as_bytes()[..300]).expect_err("cut off");
-    assert!(
-        cut.to_string().starts_with("capture, line 2: found EOF"),
-        "{cut}"
-    );
     let other = series::read("capture", br#"{"sysstat": {"hosts": []}}"#).expect_err("no host");
-    assert!(
-        other
-            .to_string()
-            .contains("found 0 hosts, expected one host"),
-        "{other}"
-    );
+    insta::assert_snapshot!(format!("{cut}\n\n{other}"));
 }
 
 /// Two captures of one run, as text and as JSON, compared with fio's result: 1,208 I/O in 20.021 s, of 66.28 ms.
@@ -270,16 +261,10 @@ fn the_first_report() {
     let linux = "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util\nsda 1.00 1.00 8.00 8.00 1.00 1.00 0.01 0.10\n";
     let of = |text: &str| read(text).since_boot("sda", FirstReport::Auto);
     assert_eq!(of(linux), None, "an excerpt");
-    assert_eq!(
-        of(&format!("Linux 6.1.0 (h)\n\n{linux}{linux}")),
-        Some(SinceBoot::ByTheTool)
-    );
-    assert_eq!(
-        of(&format!(
-            "$ iostat -xy 1 2\nLinux 6.1.0 (h)\n\n{linux}{linux}"
-        )),
-        None
-    );
+    let twice = format!("Linux 6.1.0 (h)\n\n{linux}{linux}");
+    assert_eq!(of(&twice), Some(SinceBoot::ByTheTool));
+    let without_first = format!("$ iostat -xy 1 2\n{twice}");
+    assert_eq!(of(&without_first), None);
     assert_eq!(
         read(linux).since_boot("sda", FirstReport::Drop),
         Some(SinceBoot::Asked)
@@ -332,10 +317,7 @@ fn damage_is_counted_with_its_place() {
         assert_eq!(read(&format!("{head}{good}{other}")).damaged, 0, "{other}");
     }
     let none = series::read("capture", head.as_bytes()).expect_err("no row");
-    assert!(
-        none.to_string().contains("expected rows of devices below"),
-        "{none}"
-    );
+    insta::assert_snapshot!(none);
     assert!(series::read("capture", b"").is_err());
     assert!(!series::sniff(b"8,0 1 1 0.0 123 Q R 0 + 8 [a]\n"));
 }
