@@ -246,22 +246,15 @@ mod tests {
     /// A collection with links to files of the reading host is refused, and reveals nothing of them.
     #[test]
     fn links_are_not_followed() {
-        let said = message(Vec::new(), |tree| {
+        let one = message(Vec::new(), |tree| {
             tree.add_link(ANSWERS, "/etc/hostname").expect("room");
         });
-        assert_eq!(
-            said,
-            "c.tar.zst: answers.json: found a link, expected a file"
-        );
-        let said = message(vec![device("0-sda")], |tree| {
+        let other = message(vec![device("0-sda")], |tree| {
             answers(tree);
             let link = tree.add_link("sectors/0-sda/0", "/etc/hostname");
             link.expect("room");
         });
-        assert_eq!(
-            said,
-            "c.tar.zst: sectors/0-sda/0: found a link, expected a file"
-        );
+        insta::assert_snapshot!([one, other].join("\n\n"));
         let said = message(vec![device("0-sda")], |tree| {
             answers(tree);
             tree.add_link(SECTORS, "/etc").expect("room");
@@ -273,13 +266,10 @@ mod tests {
     #[test]
     fn each_device_has_its_own_bytes() {
         let two = vec![device("0-sda"), device("0-sda")];
-        assert_eq!(
-            message(two, answers),
-            "c.tar.zst: devices.json: found the folder 0-sda twice, expected one for each device"
-        );
+        let mut messages = vec![message(two, answers)];
         for folder in ["..", ".", "", "a/b", "/etc"] {
-            let said = message(vec![device(folder)], answers);
-            assert!(said.contains("expected the name of a directory"), "{said}");
+            messages.push(message(vec![device(folder)], answers));
         }
+        insta::assert_snapshot!(messages.join("\n\n"));
     }
 }

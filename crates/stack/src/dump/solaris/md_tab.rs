@@ -364,18 +364,19 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let both = || "set/d1 set/d2".to_owned();
-        assert_eq!(
-            mirror("set/d0 -m set/d1 set/d2 1"),
-            (both(), "round-robin", "parallel", Some(1))
-        );
-        assert_eq!(
-            mirror("set/d0 -m /dev/md/set/rdsk/d1 set/d2 -g -S 0"),
-            (both(), "geometric", "serial", Some(0))
-        );
-        assert_eq!(
-            mirror("d0 -m d1 -r"),
-            ("d1".to_owned(), "first", "parallel", None)
-        );
+        for (line, expected) in [
+            (
+                "set/d0 -m set/d1 set/d2 1",
+                (both(), "round-robin", "parallel", Some(1)),
+            ),
+            (
+                "set/d0 -m /dev/md/set/rdsk/d1 set/d2 -g -S 0",
+                (both(), "geometric", "serial", Some(0)),
+            ),
+            ("d0 -m d1 -r", ("d1".to_owned(), "first", "parallel", None)),
+        ] {
+            assert_eq!(mirror(line), expected, "{line}");
+        }
     }
 
     #[test]

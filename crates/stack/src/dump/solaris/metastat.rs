@@ -308,12 +308,13 @@ mod tests {
     #[test]
     fn headings() {
         let what = |line| heading(line).map(|heading| heading.what);
-        assert_eq!(what("d10: Mirror"), Some(DescribedObject::Mirror));
-        assert_eq!(
-            what("set/d20: Submirror of set/d10"),
-            Some(DescribedObject::Rows)
-        );
-        assert_eq!(what("hsp001: 1 hot spare"), Some(DescribedObject::Pool));
+        for (line, expected) in [
+            ("d10: Mirror", DescribedObject::Mirror),
+            ("set/d20: Submirror of set/d10", DescribedObject::Rows),
+            ("hsp001: 1 hot spare", DescribedObject::Pool),
+        ] {
+            assert_eq!(what(line), Some(expected), "{line}");
+        }
         for other in [
             "State: Okay",
             "Device: d50",

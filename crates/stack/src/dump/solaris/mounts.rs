@@ -309,7 +309,9 @@ mod tests {
         ] {
             assert_eq!(mount_line(line), None, "{line}");
         }
-        assert_eq!(mnttab_line("/dev/sda1 / ext4 rw,relatime 0 0"), None);
-        assert_eq!(vfstab_line("/dev/sda1 / ext4 defaults 0 1"), None);
+        let mtab = "/dev/sda1 / ext4 rw,relatime 0 0";
+        assert_eq!(mnttab_line(mtab), None);
+        let fstab = "/dev/sda1 / ext4 defaults 0 1";
+        assert_eq!(vfstab_line(fstab), None);
     }
 }

@@ -340,7 +340,8 @@ mod tests {
             };
             // 9424 + 100 is 52 past a multiple of 128.
             assert_eq!(on("c1t8d0"), Some(((9424 + 100) % 128, Some(128))));
-            assert_eq!(on("slicedg/vol-01 column 1"), Some((0, Some(128))));
+            let column = "slicedg/vol-01 column 1";
+            assert_eq!(on(column), Some((0, Some(128))));
             // The start of the public region of the other disk is unknown.
             assert_eq!(on("c1t9d0"), None);
             assert!(landings.lost.iter().any(|(_, why)| *why

@@ -5,7 +5,7 @@ use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_testkit::require;
 
-use crate::ondisk::tools::{Images, KIB, MIB, grid, node, printed, problems, run, run_of};
+use crate::ondisk::tools::{Images, KIB, MIB, grid, node, printed, problems, run, run_of_content};
 
 #[test]
 fn fat_agrees_with_mkfs_and_fsck() {
@@ -24,13 +24,10 @@ fn fat_agrees_with_mkfs_and_fsck() {
         let node = node(&stack, "vfat on disk.img");
         // "Data area starts at byte 36864 (sector 72)", "2048 bytes per cluster".
         let data = printed(&text, "Data area starts at byte");
-        let line = text
-            .lines()
-            .find(|line| line.ends_with("bytes per cluster"))
-            .expect("a line");
-        let cluster: u64 = line
+        let (before, _) = text.split_once(" bytes per cluster").expect("a line");
+        let cluster: u64 = before
             .split_whitespace()
-            .next()
+            .next_back()
             .and_then(|word| word.parse().ok())
             .expect("a number");
         assert_eq!(
@@ -115,7 +112,7 @@ fn a_moved_file_system_is_reported() {
         images.write("disk.img", MIB, &std::fs::read(&part).expect("an image"));
         let stack = images.stack(&["disk.img"]);
         assert_eq!(problems(&stack), expected, "hidden {hidden}");
-        assert_eq!(run_of(&stack, "vfat on disk.img#1").0, "disk.img#1");
+        assert_eq!(run_of_content(&stack, "vfat", "disk.img#1").0, "disk.img#1");
     }
 }
 
@@ -133,7 +130,7 @@ fn bcache_agrees_with_super_show() {
     let text = run("bcache-super-show", &[&backing], "");
     let start = printed(&text, "dev.data.first_sector") * 512;
     assert_eq!(
-        run_of(&stack, "bcache on backing.img"),
+        run_of_content(&stack, "bcache", "backing.img"),
         ("backing.img".to_owned(), start, Some(64 * MIB - start))
     );
     assert_eq!(start, MIB);

@@ -194,6 +194,7 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
 #[test]
 fn a_file_without_its_tables_is_known() {
     require!(Tool("qemu-img"));
+    let mut texts = Vec::new();
     for (format, word, lens) in [
         (
             "vhdx",
@@ -215,11 +216,11 @@ fn a_file_without_its_tables_is_known() {
                 [ProblemId::BeyondDevice],
                 "{format} of {kept} bytes"
             );
-            let said = &stack.problems()[0].text;
-            assert!(
-                said.contains(word) && said.contains("end is missing"),
-                "{said}"
-            );
+            // The place is one of this version of the tool.
+            let text = stack.problems()[0].text.as_str();
+            let (before, place) = text.split_once(" at byte ").unwrap_or((text, ""));
+            let after = place.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
+            texts.push(format!("{before}{after}"));
             let file = stack.node(stack.find("disk.img").expect("it"));
             assert_eq!(
                 file.value(keys::CONTENT).map(|word| word.text()),
@@ -228,6 +229,8 @@ fn a_file_without_its_tables_is_known() {
             );
         }
     }
+    texts.dedup();
+    insta::assert_snapshot!(texts.join("\n\n"));
 }
 
 /// A disk of no bytes has no tables to be read.

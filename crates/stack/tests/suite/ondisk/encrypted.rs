@@ -5,7 +5,7 @@ use plumb_stack::ProblemId;
 use plumb_stack::{CellKind, Kind, Placing};
 use plumb_testkit::require;
 
-use crate::ondisk::tools::{Images, MIB, grid, node, printed, problems, run, run_of};
+use crate::ondisk::tools::{Images, MIB, grid, node, printed, problems, run, run_of_content};
 
 const QUICK: [&str; 5] = [
     "luksFormat",
@@ -46,7 +46,7 @@ fn luks_agrees_with_luks_dump() {
         let stack = images.stack(&["disk.img"]);
         let node = node(&stack, "LUKS on disk.img");
         assert_eq!(
-            run_of(&stack, "LUKS on disk.img"),
+            run_of_content(&stack, "LUKS", "disk.img"),
             ("disk.img".to_owned(), start, Some(64 * MIB - start))
         );
         assert_eq!(
@@ -65,7 +65,7 @@ fn the_second_header_answers_for_the_first() {
     format(&path, &["--type=luks2"]);
     images.write("disk.img", 0, &[0; 512]);
     let stack = images.stack(&["disk.img"]);
-    assert_eq!(run_of(&stack, "LUKS on disk.img").1, 16 * MIB);
+    assert_eq!(run_of_content(&stack, "LUKS", "disk.img").1, 16 * MIB);
     assert_eq!(problems(&stack), [ProblemId::BrokenSuperblock]);
     images.write("disk.img", 0x4000, &[0; 512]);
     assert!(

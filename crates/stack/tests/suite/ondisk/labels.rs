@@ -8,7 +8,7 @@ use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, Kind, Part, Placing};
 use plumb_testkit::require;
 
-use crate::ondisk::tools::{Images, MIB, node, problems, run, run_of};
+use crate::ondisk::tools::{Images, MIB, node, problems, run, run_of, run_of_content};
 
 const GPT: &str = "label: gpt\nfirst-lba: 34\nstart=34,size=2000\nstart=4096,size=8192\n";
 
@@ -40,7 +40,7 @@ fn partitions_are_where_sfdisk_put_them() {
             .map(|word| word.text()),
         Some("gpt")
     );
-    assert_eq!(run_of(&stack, "ext4 on disk.img#2").0, "disk.img#2");
+    assert_eq!(run_of_content(&stack, "ext4", "disk.img#2").0, "disk.img#2");
     assert_eq!(
         node(&stack, "disk.img#2")
             .value(keys::CONTENT)

@@ -197,6 +197,11 @@ pub fn run_of(stack: &Stack, name: &str) -> (String, u64, Option<u64>) {
     }
 }
 
+/// As [`run_of`] for the content of a device, like `ext4`.
+pub fn run_of_content(stack: &Stack, content: &str, device: &str) -> (String, u64, Option<u64>) {
+    run_of(stack, &format!("{content} on {device}"))
+}
+
 /// Names of the problems found.
 pub fn problems(stack: &Stack) -> Vec<ProblemId> {
     stack.problems().iter().map(|problem| problem.id).collect()

@@ -449,9 +449,5 @@ fn a_metadata_header_is_believed_only_with_its_checksum() {
     host.images.write(PVS[0], at, &[!byte]);
     let stack = host.stack();
     assert_eq!(problems(&stack), [ProblemId::BrokenSuperblock]);
-    let text = &stack.problems()[0].text;
-    assert!(
-        text.ends_with("metadata of LVM at byte 4096: checksum of its header does not fit"),
-        "{text}"
-    );
+    insta::assert_snapshot!(stack.problems()[0].text);
 }
