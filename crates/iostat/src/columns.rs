@@ -371,15 +371,17 @@ mod tests {
     #[test]
     fn headings_name_their_tool() {
         let tool = |line| IostatColumns::of_heading(line).map(|columns| columns.tool());
-        assert_eq!(tool(SOLARIS), Some(Tool::Solaris));
-        assert_eq!(tool(SYSSTAT), Some(Tool::Sysstat));
-        assert_eq!(tool("Device tps kB_read/s kB_wrtn/s"), None);
+        let brief_of_sysstat = "Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn";
+        for (line, expected) in [
+            (SOLARIS, Some(Tool::Solaris)),
+            (SYSSTAT, Some(Tool::Sysstat)),
+            ("Device tps kB_read/s kB_wrtn/s", None),
+        ] {
+            assert_eq!(tool(line), expected, "{line}");
+        }
         let brief = |line| IostatColumns::of_brief_heading(line);
         let tool = |line| brief(line).map(|columns| columns.tool());
-        assert_eq!(
-            tool("Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn"),
-            Some(Tool::Sysstat)
-        );
+        assert_eq!(tool(brief_of_sysstat), Some(Tool::Sysstat));
         let morning = brief("08:25:47 AM DEV tps rkB/s wkB/s areq-sz aqu-sz await %util");
         assert_eq!(
             morning.map(|columns| (columns.tool(), columns.width())),

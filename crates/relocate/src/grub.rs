@@ -145,10 +145,8 @@ mod tests {
                 Vec::<Range<u64>>::new()
             );
         }
-        assert_eq!(
-            core_image(&own, 512, 512).expect("beyond the end"),
-            Vec::<Range<u64>>::new()
-        );
+        let beyond_end = core_image(&own, 512, 512).expect("readable");
+        assert_eq!(beyond_end, Vec::<Range<u64>>::new());
         let far = boot_sector(KERNEL_SECTOR_AT, &[0xff; 8]);
         assert_eq!(
             core_image(&far, 0, 512).expect("readable"),

@@ -99,6 +99,7 @@ fn facts_are_read_without_profiles() {
     let facts_len = u32::from_le_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
     let mut flipped = bytes.clone();
     flipped[20 + facts_len as usize + 9] ^= 1;
-    assert_eq!(facts(&flipped).expect("facts are whole"), known);
+    let read = facts(&flipped).expect("facts are whole");
+    assert_eq!(read, known);
     assert!(decode(&flipped).is_err());
 }

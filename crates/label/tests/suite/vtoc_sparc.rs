@@ -171,7 +171,8 @@ fn fields_are_at_the_offsets_of_the_table() {
         panic!("{steps:?}")
     };
     assert_eq!((at.0, bytes.len()), (0, 512));
-    assert_eq!(bytes[..36], *b"plumb cyl 7506 alt 2 hd 19 sec 248\0\0");
+    let ascii_label = b"plumb cyl 7506 alt 2 hd 19 sec 248\0\0";
+    assert_eq!(bytes[..36], *ascii_label);
     assert_eq!(bytes[128..132], [0, 0, 0, 1]);
     assert_eq!(bytes[140..142], [0, 8]);
     assert_eq!(bytes[142 + 6 * 4..142 + 7 * 4], [1, 2, 3, 4]);

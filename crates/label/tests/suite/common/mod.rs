@@ -63,6 +63,12 @@ impl Image {
         run(program, &arguments, self.sector_bytes, input)
     }
 
+    /// Whether `sgdisk` finds no problem of the label.
+    pub fn is_whole_for_sgdisk(&self) -> bool {
+        self.tool("sgdisk", &["-v"], "")
+            .contains("No problems found.")
+    }
+
     /// As [`Image::tool`] for parted, which wants its commands after the image.
     pub fn parted(&self, commands: &str) -> String {
         let path = self.path();
