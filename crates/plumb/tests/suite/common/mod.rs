@@ -81,9 +81,26 @@ impl Ran {
         recorded(&self.err)
     }
 
+    /// The same by [`without_lists`].
+    pub fn complaint_without_lists(&self) -> String {
+        recorded(&without_lists(&self.err))
+    }
+
     /// The text on standard output in the form that a snapshot records; see [`recorded`].
     pub fn said(&self) -> String {
         recorded(&self.out)
+    }
+
+    /// The same by paragraphs: sentences as in [`recorded`], and the lines of tables and trees.
+    pub fn screen(&self) -> String {
+        let is_drawn = |text: &str| {
+            text.starts_with("Stack") || text.starts_with("Summary") || text.contains(" interval ")
+        };
+        let paragraphs = self.out.split("\n\n").map(|text| match is_drawn(text) {
+            true => recorded_lines(text, &[""]),
+            false => recorded(text),
+        });
+        paragraphs.collect::<Vec<_>>().join("\n\n")
     }
 
     #[track_caller]
@@ -94,9 +111,14 @@ impl Ran {
 }
 
 /// Text as snapshots record it: a sentence a line, since line breaks follow the length of a path, with `FOLDER` for a
-/// directory of the test and `loopN` for a loop device.
+/// directory of the test, `REPOSITORY` and `TRACES` for those of the sources and of real traces, and `loopN` for a loop
+/// device.
 pub fn recorded(text: &str) -> String {
     let folders = format!("{}/", std::env::temp_dir().display());
+    let mut text = text.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), "REPOSITORY");
+    if let Some(traces) = plumb_testkit::real_traces() {
+        text = text.replace(&traces.display().to_string(), "TRACES");
+    }
     let words = text.split_whitespace().map(|word| {
         let mut word = without_number(word, "loop", "N");
         while let Some(at) = word.find(&folders) {
@@ -115,17 +137,62 @@ pub fn recorded(text: &str) -> String {
     lines.trim_end().to_owned()
 }
 
+/// The text with the first name alone of each list of formats, tools, arrays, keys or paths: such a list grows.
+pub fn without_lists(text: &str) -> String {
+    let firsts = [
+        "parquet, ",
+        "metastat, ",
+        "sun-zfs-appliance-8k, ",
+        "filename, ",
+        "state_dir, ",
+        "/api/v1/devices, ",
+    ];
+    let lines = text.lines().map(|line| {
+        let end_of = |first: &str| Some(line.find(first)? + first.len());
+        let Some(end) = firsts.into_iter().find_map(end_of) else {
+            return line.to_owned();
+        };
+        let behind = line[end..].find("; ").map_or("", |at| &line[end + at..]);
+        format!("{}…{behind}", &line[..end])
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The lines of a text that have one of these words, each as in [`recorded`]: for logs and configurations, whose lines are
+/// not wrapped, and for those sentences of a recorded text that are the same in each run.
+pub fn recorded_lines(text: &str, words: &[&str]) -> String {
+    let lines = text
+        .lines()
+        .filter(|line| words.iter().any(|word| line.contains(word)));
+    lines.map(recorded).collect::<Vec<_>>().join("\n")
+}
+
+/// The paragraph of a text that begins with this word, up to its empty line.
+#[track_caller]
+pub fn paragraph<'a>(text: &'a str, begin: &str) -> &'a str {
+    let mut paragraphs = text.split("\n\n").map(str::trim_end);
+    let found = paragraphs.find(|paragraph| paragraph.starts_with(begin));
+    found.unwrap_or_else(|| panic!("no `{begin}` in:\n{text}"))
+}
+
 #[test]
 fn recorded_text_has_no_place_of_this_run() {
     let folder = Folder::new("recorded");
     let text = format!(
-        "loop12p1 on\n  `{}`: found\nloops. The end",
-        folder.path("a.csv").display()
+        "loop12p1 on\n  `{}`: found\nloops. {}/../../examples",
+        folder.path("a.csv").display(),
+        env!("CARGO_MANIFEST_DIR")
     );
     assert_eq!(
         recorded(&text),
-        "loopNp1 on `FOLDER/a.csv`: found loops.\nThe end"
+        "loopNp1 on `FOLDER/a.csv`: found loops.\nREPOSITORY/examples"
     );
+    assert_eq!(
+        recorded_lines("loop1 a\nb\n loop2 c", &["loop"]),
+        "loopN a\nloopN c"
+    );
+    assert_eq!(without_lists("of parquet, b; c\nd"), "of parquet, …; c\nd");
+    assert_eq!(paragraph("a\n\nb\nc\n\nd", "b"), "b\nc");
 }
 
 /// The word with another text for the number right behind `name`.
