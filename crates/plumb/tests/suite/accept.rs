@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::schema::Schema;
-use crate::common::{Folder, Ran, plumb};
+use crate::common::{Folder, Ran, paragraph, plumb, recorded};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::wait::RunLimited;
 use plumb_testkit::{require, wait};
@@ -55,22 +55,13 @@ fn accept(device: &str, until: &str) -> String {
 fn accepted_findings_do_not_count() {
     let folder = Folder::new("accept");
     let root = host(&folder);
-    check(&root, &[])
-        .ends(1)
-        .says("MISFIT: 2 findings on 2 devices.");
+    let neither = check(&root, &[]).ends(1).screen();
     let both = accept("sdx1", "2999-12-31") + &accept("/dev/sdy1", "2999-12-31");
     let file = config(&folder, &both);
-    check(&root, &["--config", &file])
-        .ends(0)
-        .says("OK: 2 devices and 2 layers checked; 2 accepted.")
-        .says("Accepted until 2999-12-31: misaligned-partition on sdx1 (\"read-only archive\").")
-        .says("Accepted until 2999-12-31: misaligned-partition on sdy1 (\"read-only archive\").");
+    let both = check(&root, &["--config", &file]).ends(0).screen();
     let file = config(&folder, &accept("sdx1", "2999-12-31"));
-    let ran = check(&root, &["--config", &file]);
-    ran.ends(1)
-        .says("MISFIT: sdy1 starts")
-        .says("Accepted until 2999-12-31: misaligned-partition on sdx1");
-    assert!(!ran.out.contains("on sdy1 (\""), "{}", ran.out);
+    let one = check(&root, &["--config", &file]).ends(1).screen();
+    insta::assert_snapshot!([neither, both, one].join("\n\n"));
 
     let document = check(&root, &["--config", &file, "--json"]).json();
     assert_eq!(Schema::read("check").faults(&document), [""; 0]);
@@ -88,12 +79,8 @@ fn expired_findings_return() {
     let folder = Folder::new("accept");
     let root = host(&folder);
     let file = config(&folder, &accept("sdx1", "2020-02-29"));
-    check(&root, &["--config", &file])
-        .ends(1)
-        .says("MISFIT: 2 findings on 2 devices.")
-        .says(&format!(
-            "Expired on 2020-02-29: the acceptance of misaligned-partition on sdx1 ({file}:1)."
-        ));
+    let expired = check(&root, &["--config", &file]).ends(1).screen();
+    insta::assert_snapshot!(expired);
     // The last day counts: a clock of the test and one of the program may see midnight between them.
     let today = Command::new("date").args(["-u", "+%F"]).limited_output();
     let today = String::from_utf8(today.stdout).expect("a day");
@@ -110,28 +97,21 @@ fn statements_about_nothing_are_named() {
     let folder = Folder::new("accept");
     let root = host(&folder);
     let file = config(&folder, &accept("sdz1", "2999-12-31"));
-    check(&root, &["--config", &file, "-vv"])
-        .ends(1)
-        .says(&format!(
-            "note: {file}:1 accepts misaligned-partition on sdz1, which was not found"
-        ));
+    let ran = check(&root, &["--config", &file, "-vv"]);
+    insta::assert_snapshot!(recorded(paragraph(&ran.ends(1).out, "Source")));
 }
 
 #[test]
 fn rules_can_be_ignored() {
     let folder = Folder::new("accept");
     let root = host(&folder);
-    check(&root, &["--ignore", "misaligned-partition"])
-        .ends(0)
-        .says("Ignored: misaligned-partition on sdx1, sdy1 (--ignore).");
-    check(&root, &["--ignore", "misaligned-partition:sdx1"])
-        .ends(1)
-        .says("MISFIT: sdy1 starts");
-    check(&root, &["--ignore", "misaligned-partition:sdx"]).ends(1);
-    check(&root, &["--ignore", "narrow-stripe"]).ends(1);
-    check(&root, &["--ignore", "misaligned-partitoin"])
-        .ends(2)
-        .complains("found `misaligned-partitoin`, expected the name of a finding; did you mean `misaligned-partition`?");
+    let ignore = |findings: &str| check(&root, &["--ignore", findings]);
+    let all = ignore("misaligned-partition").ends(0).screen();
+    let one = ignore("misaligned-partition:sdx1").ends(1).screen();
+    ignore("misaligned-partition:sdx").ends(1);
+    ignore("narrow-stripe").ends(1);
+    let unknown = ignore("misaligned-partitoin").ends(2).complaint();
+    insta::assert_snapshot!([all, one, unknown].join("\n\n"));
 }
 
 #[test]
@@ -139,28 +119,21 @@ fn mistakes_of_the_file_end_with_5() {
     let folder = Folder::new("accept");
     let root = host(&folder);
     let missing = folder.path("none.toml");
-    check(&root, &["--config", missing.to_str().expect("plain")])
-        .ends(5)
-        .complains("none.toml")
-        .complains("No such file");
+    let missing = check(&root, &["--config", missing.to_str().expect("plain")]);
     let file = config(&folder, "\n[[accept]]\nrul = \"no-logging\"\n");
-    check(&root, &["--config", &file]).ends(5).complains(&format!(
-        "{file}:3: found key `rul`, expected one of rule, device, reason, until; did you mean `rule`?"
-    ));
+    let unknown = check(&root, &["--config", &file]);
+    let messages = [missing, unknown].map(|ran| ran.ends(5).complaint());
+    insta::assert_snapshot!(messages.join("\n\n"));
 }
 
 #[test]
 fn a_guest_can_be_accepted_as_it_is() {
     let folder = Folder::new("accept");
     let root = guest(&folder);
-    check(&root, &[])
-        .ends(3)
-        .says("UNKNOWN: ")
-        .says("accept_unseen = true");
+    let unknown = check(&root, &[]).ends(3).screen();
     let file = config(&folder, "accept_unseen = true\n");
     let ran = check(&root, &["--config", &file]);
-    ran.ends(0)
-        .says("OK: 1 device and 1 layer checked; layers below are not visible (accepted).");
+    insta::assert_snapshot!([unknown, ran.ends(0).screen()].join("\n\n"));
     assert!(!ran.out.contains("accept_unseen"), "{}", ran.out);
     let document = check(&root, &["--config", &file, "--json"]).json();
     assert_eq!(document["result"]["accepted"]["unseen"], true);
@@ -201,9 +174,7 @@ fn the_file_of_the_host() {
             .args(args);
         Ran::from_output(wait::output_of(&mut command))
     };
-    inside(&["check"]).ends(5).complains(
-        "/etc/plumb/config.toml:1: found key `acept`, expected one of accept, accept_unseen; did you mean `accept`?",
-    );
+    insta::assert_snapshot!(inside(&["check"]).ends(5).complaint());
     inside(&["diagnose", "--for", "0"]).ends(5);
     inside(&["check", "--root", root.to_str().expect("plain")]).ends(1);
 }
