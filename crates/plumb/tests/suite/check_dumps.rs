@@ -1,8 +1,8 @@
 //! `plumb check --from`: from output of Solaris tools to verdicts and exit statuses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::common::{Folder, Ran, node, plumb, real};
+use crate::common::{Folder, Ran, node, paragraph, plumb, real, recorded_lines};
 use serde_json::{Value, json};
 
 /// A label whose slice 0 begins at sector 34, as an EFI label has it.
@@ -35,21 +35,18 @@ fn check(files: &[&PathBuf], flags: &str) -> Ran {
 fn a_slice_at_sector_34() {
     let folder = Folder::new("check");
     let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
-    let ran = check(&[&file], "");
-    ran.ends(1);
-    // 34 sectors are 17,408 bytes: 1,024 past 16,384.
-    ran.says("at 17,408 B (34 sectors)")
-        .says("misaligned by 1,024 B (2 sectors) of 4 KiB, assumed for c2t0d0");
-    // On a grid of 8 KiB, 17,408 = 2 x 8,192 + 1,024.
-    check(&[&file], "--grid 8k")
-        .ends(1)
-        .says("misaligned by 1,024 B (2 sectors) of the 8 KiB array unit of c2t0d0 (given)");
-    check(&[&file], "--grid 8k@1024")
-        .ends(0)
-        .says("aligned to the 8 KiB array unit at offset 1,024 B");
-    check(&[&file], "--disk-type sun-zfs-appliance-8k")
-        .ends(1)
-        .says("array unit of c2t0d0 (known arrays)");
+    // 34 sectors are 17,408 bytes: 1,024 past 16,384, and 2 x 8,192 + 1,024.
+    let stacks = [
+        ("", 1),
+        ("--grid 8k", 1),
+        ("--grid 8k@1024", 0),
+        ("--disk-type sun-zfs-appliance-8k", 1),
+    ]
+    .map(|(flags, code)| {
+        let ran = check(&[&file], flags);
+        paragraph(&ran.ends(code).out, "Stack").to_owned()
+    });
+    insta::assert_snapshot!(stacks.join("\n\n"));
     check(&[&file], "--fail-on none").ends(0);
 }
 
@@ -57,16 +54,12 @@ fn a_slice_at_sector_34() {
 fn on_an_assumed_grid_nothing_is_aligned() {
     let folder = Folder::new("check");
     let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
-    check(&[&file], "")
-        .ends(3)
-        .says("unknown beyond 4 KiB: nothing more is known of c2t0d0");
-    check(&[&file], "--grid 8k")
-        .ends(0)
-        .says("aligned to the 8 KiB array unit of c2t0d0 (given)");
     // 256 sectors are 128 KiB: 2 x 48 KiB + 32 KiB.
-    check(&[&file], "--segment 48k")
-        .ends(1)
-        .says("misaligned by 32,768 B (64 sectors) of the 48 KiB array unit");
+    let stacks = [("", 3), ("--grid 8k", 0), ("--segment 48k", 1)].map(|(flags, code)| {
+        let ran = check(&[&file], flags);
+        paragraph(&ran.ends(code).out, "Stack").to_owned()
+    });
+    insta::assert_snapshot!(stacks.join("\n\n"));
 }
 
 #[test]
@@ -76,31 +69,25 @@ fn partly_read_input_is_never_clean() {
     let empty = folder.file("empty.txt", "");
     let other = folder.file("notes.txt", "buy milk\n");
     let ran = check(&[&good, &other], "--grid 8k");
-    ran.ends(3)
-        .complains("notes.txt: found \"buy milk\", expected the output of a tool that is known")
-        .says("not read:");
-    ran.complains("help: known are metastat, ")
-        .complains("see docs/dumps.md");
+    ran.ends(3).says("not read:");
     assert_eq!(
         ran.err.lines().count(),
         2,
         "a line each, where no terminal reads them: {}",
         ran.err
     );
-    check(&[&good, &empty], "--grid 8k")
-        .ends(3)
-        .complains("empty.txt is empty, expected the output of a tool");
+    let mut messages = vec![ran.complaint_without_lists()];
+    let none = folder.path("none.txt");
+    for (files, flags, code) in [
+        (&[&good, &empty][..], "--grid 8k", 3),
+        (&[&good, &none], "--grid 8k", 3),
+        (&[&none], "", 5),
+        (&[&folder.path("")], "", 5),
+    ] {
+        messages.push(check(files, flags).ends(code).complaint());
+    }
+    insta::assert_snapshot!(messages.join("\n\n"));
     check(&[&other, &empty], "").ends(5);
-    check(&[&good, &folder.path("none.txt")], "--grid 8k")
-        .ends(3)
-        .complains("No such file");
-    check(&[&folder.path("none.txt")], "")
-        .ends(5)
-        .complains("plumb: cannot read ")
-        .complains("none.txt");
-    check(&[&folder.path("")], "")
-        .ends(5)
-        .complains("because: Is a directory");
     let document = check(&[&good, &other], "--json").json();
     assert_eq!(document["inputs"][1]["tool"], Value::Null);
     assert!(
@@ -114,18 +101,16 @@ fn partly_read_input_is_never_clean() {
 fn usage() {
     let folder = Folder::new("check");
     let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
-    for (flags, words) in [
-        (
-            "--disk-type vax",
-            "no array named `vax`: expected one of sun-zfs-appliance-8k",
-        ),
-        ("--grid 8MB", "ambiguous"),
-        ("--grid 8k@9k", "not below its granularity"),
-        ("--page 0", "expected at least 512 bytes"),
-        ("--grid 8", "write `8k` for 8,192 bytes"),
-        ("--segment x", "expected a size that begins with a digit"),
-        ("--image", "'--image' cannot be used with '--from"),
-    ] {
+    let refused = [
+        "--disk-type vax",
+        "--grid 8MB",
+        "--grid 8k@9k",
+        "--page 0",
+        "--grid 8",
+        "--segment x",
+        "--image",
+    ];
+    let messages = refused.map(|flags| {
         let ran = check(&[&file], flags);
         assert_eq!(
             (ran.code, ran.out.as_str()),
@@ -133,8 +118,9 @@ fn usage() {
             "{flags}: {}",
             ran.err
         );
-        ran.complains(words);
-    }
+        ran.complaint_without_lists()
+    });
+    insta::assert_snapshot!(messages.join("\n\n"));
 }
 
 #[test]
@@ -144,12 +130,11 @@ fn a_table_of_the_user() {
     let table = "[[array]]\nname = 'ours'\ndevice = ['c2*']\nunit = '64k'\noffset = '17408'\nkind = 'unit'\n\
                  document = 'our book'\n";
     let known = folder.file("known.toml", table);
-    check(&[&file], &format!("--known {}", known.display()))
-        .ends(0)
-        .says("aligned to the 64 KiB array unit");
+    let ran = check(&[&file], &format!("--known {}", known.display()));
+    let known = paragraph(&ran.ends(0).out, "Stack").to_owned();
     let bad = folder.file("bad.toml", "[[array]]\nname = 'ours'\nsize = 3\n");
     let ran = check(&[&file], &format!("--known {}", bad.display()));
-    ran.ends(5).complains("bad.toml:3: unknown field `size`");
+    insta::assert_snapshot!([known, ran.ends(5).complaint()].join("\n\n"));
 }
 
 #[test]
@@ -161,13 +146,11 @@ fn findings_of_other_devices_do_not_count() {
     let ran = check(&files.each_ref(), "/dev/dsk/c2t1d0s0 --grid 8k");
     ran.ends(0);
     // The other disk is one line, and does not count.
-    ran.says("Not asked about: 1 finding on c2t0d0s0; `plumb check` without a device shows them.");
+    let other = recorded_lines(&ran.said(), &["Not asked"]);
     assert_eq!(ran.out.matches("c2t0d0s0").count(), 1, "{}", ran.out);
     check(&files.each_ref(), "c2t0d0 --grid 8k").ends(1);
     let ran = check(&files.each_ref(), "c9t9d9 --grid 8k");
-    ran.ends(5)
-        .complains("no `c9t9d9` in the input")
-        .complains("these are: c2t0d0, c2t0d0s0");
+    insta::assert_snapshot!([other, ran.ends(5).complaint()].join("\n\n"));
 }
 
 /// A stripe over disks of 80 a second with a demand of 265 writes: 240 are too few, and 320 leave 21 %.
@@ -198,11 +181,13 @@ fn a_demanded_rate() {
         let ran = check(&[&stripe(disks)], &format!("{flags} --json"));
         assert_eq!(found(&ran), expected, "{disks} {flags}");
     }
-    check(&[&stripe(3)], "--writes 265").says("the rate of one disk is not known");
-    check(&[&stripe(3)], "--disk-rate 80").says("the demand is not known");
-    check(&[&stripe(3)], "--writes many")
-        .ends(2)
-        .complains("expected a rate a second");
+    let unjudged = ["--writes 265", "--disk-rate 80"].map(|flags| {
+        let ran = check(&[&stripe(3)], flags);
+        recorded_lines(paragraph(&ran.out, "Unknown"), &["too-few-disks"])
+    });
+    let unfit = check(&[&stripe(3)], "--writes many");
+    let [no_rate, no_demand] = unjudged;
+    insta::assert_snapshot!([no_rate, no_demand, unfit.ends(2).complaint()].join("\n\n"));
     // The rates of iostat, with reads that cost one and writes that cost one on a stripe.
     let iostat =
         "device r/s w/s kr/s kw/s wait actv svc_t %w %b\nd0 100.0 165.0 0.0 0.0 0.0 1.0 2.5 0 99\n";
@@ -218,9 +203,8 @@ fn misfits_are_reported() {
     let folder = Folder::new("check");
     let label = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
     let volumes = folder.file("metastat.txt", "d1 -p c2t0d0s0 -o 1 -b 999965\n");
-    check(&[&label, &volumes], "")
-        .ends(1)
-        .says("Plumb prints no commands: the last one would end 5 sectors beyond the component");
+    let ran = check(&[&label, &volumes], "");
+    insta::assert_snapshot!(recorded_lines(&ran.ends(1).screen(), &["no commands"]));
 }
 
 /// The files of the recorded host: labels of fourteen disks, one of them empty, and `metastat -p`.
@@ -266,8 +250,7 @@ fn forty_soft_partitions_of_a_recorded_host() {
 fn a_recorded_host_fits_a_terminal() {
     plumb_testkit::require!(RealTraces);
     let ran = check(&recorded().iter().collect::<Vec<_>>(), "");
-    ran.says("soft partition: 38 of 40 misaligned, 2 of 40 unknown")
-        .says("partition: 22 of 38 misaligned");
+    insta::assert_snapshot!(paragraph(&ran.out, "Summary"));
     let long: Vec<&str> = ran
         .out
         .lines()
@@ -286,9 +269,7 @@ fn low_confidence_on_solaris_asks_the_driver() {
     let folder = Folder::new("check-low-solaris");
     let dump = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
     let ran = plumb(["check".as_ref(), "--from".as_ref(), dump.as_os_str()]);
-    ran.ends(1).says(
-        "Confirm it first (reads only): echo ::sd_state | mdb -k | egrep '^un|_phy_blocksize'",
-    );
+    insta::assert_snapshot!(ran.ends(1).screen());
     assert!(!ran.out.contains("plumb probe"), "{}", ran.out);
 }
 
@@ -307,13 +288,11 @@ fn a_profile_is_joined() {
         &format!("--grid 8k --profile {}", saved.display()),
     )
     .ends(0);
-    check(
+    let ran = check(
         &[&file],
         &format!("--grid 8k --profile {}", trace.display()),
-    )
-    .ends(5)
-    .complains("not a profile")
-    .complains("must be a profile that `plumb analyze --save` wrote");
+    );
+    insta::assert_snapshot!(ran.ends(5).complaint());
 }
 
 /// The result of `--collect` here is checked like this host, if the host can be read at all.
@@ -329,11 +308,12 @@ fn a_collection_of_this_host() {
     let mut cut = std::fs::read(&file).expect("it was written");
     cut.truncate(cut.len() / 2);
     let cut = folder.file("cut.tar.zst", cut);
+    // The collection of another host breaks at another entry.
     check(&[&cut], "")
         .ends(5)
         .complains("cut.tar.zst: cannot be unpacked at entry");
     let usage = plumb(["check", "--collect", "x.tar.zst", "--from", "y"]);
-    usage.ends(2).complains("cannot be used with");
+    insta::assert_snapshot!(usage.ends(2).complaint());
 }
 
 /// A collection takes the place of nothing: not of a disk, nor of an image that it was to be of.
@@ -350,16 +330,11 @@ fn a_collection_overwrites_nothing() {
             image.as_os_str(),
         ])
     };
-    to(&image)
-        .ends(2)
-        .complains("disk.raw: found a file, expected the name of a new file");
-    to("/dev/null".as_ref())
-        .ends(2)
-        .complains("/dev/null: found a character device, expected a regular file");
     let link = folder.path("nowhere");
     std::os::unix::fs::symlink("/none/such", &link).expect("a link");
-    to(&link).ends(2).complains("found a symbolic link");
-    assert_eq!(std::fs::read(&image).expect("it is there"), [7; 512]);
+    let messages = [&image, Path::new("/dev/null"), &link].map(|name| to(name).ends(2).complaint());
+    insta::assert_snapshot!(messages.join("\n\n"));
+    assert_eq!(std::fs::read(&image).expect("a file"), [7; 512]);
     assert!(
         !std::fs::metadata("/dev/null")
             .expect("it is there")
