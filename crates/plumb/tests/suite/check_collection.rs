@@ -257,10 +257,7 @@ fn the_first_form_is_still_read() {
         &[("dumps/dmsetup-table", &dump)],
     );
     let ran = plumb(["check", "-vv", "--from", old.to_str().expect("a path")]);
-    ran.ends(1)
-        .says("old.tar.zst is of an older form, without labels, superblocks and places of files");
-    ran.says("vg/guest1: logical volume")
-        .says("misaligned by 512 B");
+    insta::assert_snapshot!(ran.ends(1).screen());
 }
 
 #[test]
@@ -285,50 +282,27 @@ fn damage_is_reported_with_its_position() {
         )
     };
     let good = device("0-sda", "");
-    let cases: [(&[(&str, &str)], &str); 9] = [
-        (
-            &[NO_DEVICES],
-            "answers.json: found No such file or directory",
-        ),
-        (&[answers], "devices.json: found No such file or directory"),
-        (
-            &[("answers.json", "{\"tables\": 3}"), NO_DEVICES],
-            "answers.json: found invalid type: integer `3`",
-        ),
-        (
-            &[answers, ("devices.json", "{\"devices\": [")],
-            "devices.json: found EOF while parsing",
-        ),
-        (
-            &[answers, ("devices.json", &device("..", ""))],
-            "found the folder .., expected the name of a directory",
-        ),
-        (
-            &[answers, ("devices.json", &device("0-sda", ", \"more\": 1"))],
-            "unknown field `more`",
-        ),
-        (
-            &[answers, ("devices.json", &good), ("sectors/0-sda/x", "y")],
-            "sectors/0-sda: found x, expected a place",
-        ),
-        (
-            &[
-                answers,
-                ("devices.json", &good),
-                ("sectors/0-sda/4090", "12345678"),
-            ],
-            "sectors/0-sda/4090: found 8 bytes, expected runs apart, inside of the device",
-        ),
-        (
-            &[answers, NO_DEVICES, ("identify/nvme0n1/namespace", "short")],
-            "identify/nvme0n1/namespace: found 5 bytes, expected a page of 4,096",
-        ),
+    let cases: [&[(&str, &str)]; 9] = [
+        &[NO_DEVICES],
+        &[answers],
+        &[("answers.json", "{\"tables\": 3}"), NO_DEVICES],
+        &[answers, ("devices.json", "{\"devices\": [")],
+        &[answers, ("devices.json", &device("..", ""))],
+        &[answers, ("devices.json", &device("0-sda", ", \"more\": 1"))],
+        &[answers, ("devices.json", &good), ("sectors/0-sda/x", "y")],
+        &[
+            answers,
+            ("devices.json", &good),
+            ("sectors/0-sda/4090", "12345678"),
+        ],
+        &[answers, NO_DEVICES, ("identify/nvme0n1/namespace", "short")],
     ];
-    for (entries, words) in cases {
+    let messages = cases.map(|entries| {
         let path = lab.pack(&host, "damaged", FORM, entries);
         let ran = plumb(["check", "--from", path.to_str().expect("a path")]);
-        ran.ends(5).complains("damaged.tar.zst: ").complains(words);
-    }
+        ran.ends(5).complaint()
+    });
+    insta::assert_snapshot!(messages.join("\n\n"));
     let whole = lab.pack(
         &host,
         "whole",
