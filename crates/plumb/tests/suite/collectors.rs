@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Folder, analyze};
+use crate::common::{Folder, analyze, recorded_lines};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require;
 use serde_json::Value;
@@ -193,11 +193,16 @@ fn each_device_has_its_block() {
         assert!((ios..=ios + others).contains(&count), "{printed}");
     }
     let file = load.folder.file("host.align", &printed);
-    analyze(&file, &format!("--device {}", load.number(",")))
+    let device_flag = format!("--device {}", load.number(","));
+    analyze(&file, &device_flag)
         .ends(1)
-        .says(&format!("misaligned-io: device {}", load.number(",")))
         .says(&format!("312 of {}", 312 + others))
-        .says("312 I/O misaligned, mean offset");
+        .says("312 I/O misaligned, mean");
+    let document = analyze(&file, &format!("{device_flag} --json")).json();
+    let finding = &document["findings"][0];
+    assert_eq!(finding["rule"], "misaligned-io");
+    assert_eq!(finding["target"]["device"], load.number(",").as_str());
+    assert_eq!(finding["facts"]["counted"]["count"], 312);
     let off_bytes = (211 * 2 + 101 * 7) * 512;
     assert!(
         (off_bytes - seen.issued..=off_bytes).contains(&seen.off_bytes),
@@ -230,14 +235,8 @@ fn lengths_by_operation() {
     let printed = load.under("io-profiler.bt", &[], "");
     let file = load.folder.file("host.profile", &printed);
     let analyzed = analyze(&file, &format!("--device {}", load.number(",")));
-    assert!(
-        !analyzed.out.contains("no I/O was seen"),
-        "{}",
-        analyzed.out
-    );
-    analyzed
-        .says("Length (read), as the source counted")
-        .says("Length (write), as the source counted");
+    let lengths = recorded_lines(&analyzed.out, &["Length ", "no I/O"]);
+    insta::assert_snapshot!(lengths);
     for (row, ios) in [("to 16.0 KiB", "211"), ("to 8.00 KiB", "101")] {
         let counted = analyzed
             .out
