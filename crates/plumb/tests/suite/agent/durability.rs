@@ -179,7 +179,7 @@ fn an_agent_stays_exact_on_a_full_disk() {
     let filler = mounted.fill();
     host.read(103);
     wait::until("a report of the full disk", minutes, || {
-        service.said().contains("the history cannot be stored")
+        service.said().contains(NOT_STORED)
     });
     assert_eq!(host.found(), 101);
     // A second agent is refused, and changes nothing.
@@ -189,14 +189,14 @@ fn an_agent_stays_exact_on_a_full_disk() {
     assert_eq!(refused.status.code(), Some(5));
     fs::remove_file(&filler).expect("room again");
     wait::until("the end of the fault", minutes, || {
-        service.said().contains("the history is stored again")
+        service.said().contains("stored again")
     });
     assert_eq!(host.found(), 204);
     let filler = mounted.fill();
     host.read(107);
     host.is_counted(&service, 311);
     wait::killed("the agent", &mut service.child);
-    assert_eq!(service.said().matches("cannot be stored").count(), 1);
+    assert_eq!(service.said().matches(NOT_STORED).count(), 1);
     assert_eq!(host.found(), 204);
     fs::remove_file(&filler).expect("room again");
     let of_service = Folder::new("agent-fills-service");
