@@ -111,21 +111,35 @@ impl Ran {
 }
 
 /// Text as snapshots record it: a sentence a line, since line breaks follow the length of a path, with `FOLDER` for a
-/// directory of the test, `REPOSITORY` and `TRACES` for those of the sources and of real traces, and `loopN` for a loop
-/// device.
+/// directory of the test, `REPOSITORY` and `TRACES` for those of the sources and of real traces, `loopN` for a loop device and
+/// `plumb` for the path of the program.
 pub fn recorded(text: &str) -> String {
-    let folders = format!("{}/", std::env::temp_dir().display());
+    let places = [
+        format!("{}/", std::env::temp_dir().display()),
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/").to_owned(),
+        // Of directories that root alone can write to.
+        "/var/lib/plumb-".to_owned(),
+    ];
+    let text = text.replace(env!("CARGO_BIN_EXE_plumb"), "plumb");
     let mut text = text.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), "REPOSITORY");
     if let Some(traces) = plumb_testkit::real_traces() {
         text = text.replace(&traces.display().to_string(), "TRACES");
     }
     let words = text.split_whitespace().map(|word| {
         let mut word = without_number(word, "loop", "N");
-        while let Some(at) = word.find(&folders) {
-            let rest = &word[at + folders.len()..];
-            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
-            let rest = end.map_or("", |end| &rest[end..]);
-            word = format!("{}FOLDER{rest}", &word[..at]);
+        for folders in &places {
+            let mut from = 0;
+            while let Some(at) = word[from..].find(folders).map(|at| from + at) {
+                let rest = &word[at + folders.len()..];
+                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
+                let rest = end.map_or("", |end| &rest[end..]);
+                // A folder of that name in a directory of the test is no such place.
+                let is_inside = word[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+                from = at + "FOLDER".len();
+                if !is_inside {
+                    word = format!("{}FOLDER{rest}", &word[..at]);
+                }
+            }
         }
         word
     });
@@ -321,4 +335,79 @@ pub fn pages(count: u64, past: u64, len: u64) -> Vec<(char, u64, u64)> {
     (0..count)
         .map(|_| ('R', random.below(1 << 24) * 65_536 + past, len))
         .collect()
+}
+
+impl Ran {
+    /// The passages of standard output that have one of these words, in the form that a snapshot records; see
+    /// [`passages`].
+    #[track_caller]
+    pub fn passages(&self, words: &[&str]) -> String {
+        passages(&self.out, words)
+    }
+}
+
+/// The passages of a text that have one of these words, each once and in the form of [`recorded`]. A passage is a line and
+/// the lines behind it whose first word had no room in the 80 columns of the line before.
+#[track_caller]
+pub fn passages(text: &str, words: &[&str]) -> String {
+    let mut all: Vec<String> = Vec::new();
+    let mut width_before = 0;
+    for line in text.lines() {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        // A label and an item begin a passage in any case.
+        let begins = first.ends_with(':') || first == "-" || first.starts_with('─');
+        let is_wrapped = width_before <= 80 && width_before + 1 + first.chars().count() > 80;
+        width_before = line.chars().count();
+        match all.last_mut() {
+            Some(passage) if is_wrapped && !begins && !passage.starts_with('─') => {
+                passage.push('\n');
+                passage.push_str(line);
+            }
+            _ => all.push(line.to_owned()),
+        }
+    }
+    let mut found = Vec::new();
+    for passage in all.iter().map(|passage| recorded(passage)) {
+        if words.iter().any(|word| passage.contains(word)) && !found.contains(&passage) {
+            found.push(passage);
+        }
+    }
+    assert!(!found.is_empty(), "no passage with {words:?} in:\n{text}");
+    found.join("\n")
+}
+
+#[test]
+fn passages_are_whole_where_lines_were_broken() {
+    let full = "x".repeat(76);
+    let text = format!("Head\n  - {full}\n    broken\n  - other\nEnd\nEnd");
+    assert_eq!(
+        passages(&text, &["broken", "End"]),
+        format!("- {full} broken\nEnd")
+    );
+    assert_eq!(passages(&text, &["other"]), "- other");
+}
+
+/// The text with `TIME` for each time in the form of RFC 3339, where it follows the clock of the machine.
+pub fn without_times(text: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        let time = word.trim_end_matches([',', ';']);
+        let is_time = humantime::parse_rfc3339(time).is_ok();
+        if is_time { "TIME" } else { word }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The end of the line that `plumb fix move` prints when all data are at their new place.
+pub const MOVE_VERIFIED: &str = ", and verified in ";
+
+/// Asserts that sgdisk found no problem of a label, by its output.
+#[track_caller]
+pub fn assert_sgdisk_agrees(verified: &str) {
+    assert!(verified.contains("No problems found"), "{verified}");
+}
+
+/// Asserts that sfdisk found no error of a label, by its output.
+#[track_caller]
+pub fn assert_sfdisk_agrees(verified: &str) {
+    assert!(verified.contains("No errors detected"), "{verified}");
 }

@@ -101,6 +101,11 @@ impl ProbeDocument {
         self.result["reason"].as_str().unwrap_or_default()
     }
 
+    /// Nothing is measured, since no medium answers the reads.
+    pub fn is_without_media(&self) -> bool {
+        self.is_blank() && self.reason().starts_with("not backed by media")
+    }
+
     pub fn notes(&self) -> String {
         self.result["notes"].to_string()
     }
