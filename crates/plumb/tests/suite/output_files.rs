@@ -150,7 +150,7 @@ fn data_of_disks_are_for_their_owner_alone() {
     assert_eq!(mode(&to), 0o600);
     // An older collection is not replaced.
     let again = plumb(["check".as_ref(), "--collect".as_ref(), to.as_os_str()]);
-    again.ends(2).complains("expected the name of a new file");
+    insta::assert_snapshot!(again.ends(2).complaint());
 }
 
 /// A conversion whose input never ends, with its unfinished file beside `out.csv`.
@@ -222,6 +222,7 @@ fn a_signal_that_is_ignored_ends_nothing() {
 fn a_file_that_may_not_grow_is_an_error() {
     let places = PlantedPaths::new();
     // Blocks of 512 or 1024 bytes, by the shell.
+    let mut messages = Vec::new();
     for shell in [
         "ulimit -f 2; exec \"$0\" convert \"$2\" \"$1\"",
         "ulimit -f 2; exec \"$0\" analyze \"$2\" --html \"$1\"",
@@ -233,9 +234,10 @@ fn a_file_that_may_not_grow_is_an_error() {
             .arg(&places.trace)
             .output();
         let ran = Ran::from_output(ran.expect("a shell"));
-        ran.ends(5).complains("File too large");
+        messages.push(ran.ends(5).complaint());
         assert_eq!(places.names(), [""; 0], "{shell}");
     }
+    insta::assert_snapshot!(messages.join("\n\n"));
 }
 
 /// Nobody reads the report any more: the page is whole all the same.
