@@ -99,15 +99,15 @@ fn a_file_without_single_io_is_refused() {
     ])
     .ends(1);
     let refused = plumb(["watch".as_ref(), "--from".as_ref(), saved.as_os_str()]);
-    refused
-        .ends(2)
-        .complains("is a saved profile: found no single I/O, expected a recording of events")
-        .complains("run `plumb analyze");
+    let mut messages = vec![refused.ends(2).complaint()];
     plumb(["watch", "--from", "/no/such/trace", "--plain"]).ends(5);
     plumb(["watch", "--speed", "2"]).ends(2);
-    plumb(["watch", "--from", "x", "--speed", "0"])
-        .ends(2)
-        .complains("expected a number from 0.01 to 1000000");
+    messages.push(
+        plumb(["watch", "--from", "x", "--speed", "0"])
+            .ends(2)
+            .complaint(),
+    );
+    insta::assert_snapshot!(messages.join("\n\n"));
 }
 
 /// A person looks at a recording: pages, time, and the verdict after the end.
