@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::probed::probe_until_decided;
-use crate::common::{Ran, plumb};
+use crate::common::{MOVE_VERIFIED, Ran, plumb};
 use plumb_testkit::charging::{Charging, delayed_blocks};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::tempdir::TempDir;
@@ -222,9 +222,7 @@ fn a_moved_file_system_is_faster() {
     assert!(is_found_off(&disk));
     let before = disk.bench("before");
     let flags = format!("--to 2048s {} --yes {}", disk.journal(), disk.name());
-    disk.plumb("fix move", &flags)
-        .ends(0)
-        .says(", and verified in ");
+    disk.plumb("fix move", &flags).ends(0).says(MOVE_VERIFIED);
     assert_eq!(disk.start(), 2048);
     let after = disk.bench("after");
     assert_gained(&before, &after);
@@ -278,13 +276,12 @@ fn a_plan_ends_with_a_probe() {
         )
     };
     let node = disk.node().display().to_string();
-    fix("")
-        .ends(0)
-        .says("nothing was written")
-        .says(&format!("and afterwards: plumb probe {node}"));
+    let shown = fix("");
+    shown.ends(0).says(&node);
+    insta::assert_snapshot!(shown.passages(&["nothing was", "and afterwards"]));
     assert_eq!(disk.start(), 63);
     let done = fix(&format!("--yes {}", disk.name()));
-    done.says(", and verified in ")
+    done.says(MOVE_VERIFIED)
         .says(&format!("plumb check {node}"));
     // It has the time of a probe; questions that a busy machine leaves open are asked again below.
     let told = [

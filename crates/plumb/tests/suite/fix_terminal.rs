@@ -133,7 +133,7 @@ fn progress_and_control_c() {
     terminal.until("how far the verifying is", measured("verifying: "));
     let screen = terminal.shows("status 0");
     assert_no_progress(&screen);
-    assert!(screen.contains(", and verified in "), "{screen}");
+    assert!(screen.contains(crate::common::MOVE_VERIFIED), "{screen}");
     assert_eq!(disk.start(), "6144");
     assert!(std::fs::read(&node).expect("the partition") == disk.data);
     terminal.is_restored();

@@ -318,7 +318,7 @@ impl MoveDisk {
             "the neighbour"
         );
         let verified = run(Command::new("sgdisk").arg("-v").arg(self.device.path()));
-        assert!(verified.contains("No problems found"), "{verified}");
+        crate::common::assert_sgdisk_agrees(&verified);
     }
 
     fn assert_bytes_right(&self, start: u64) {

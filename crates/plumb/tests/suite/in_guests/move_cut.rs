@@ -293,7 +293,7 @@ impl<'a> Left<'a> {
             _journal_device,
         } = self;
         let verified = run(Command::new("sgdisk").arg("-v").arg(device.path()));
-        assert!(verified.contains("No problems found"), "{why}: {verified}");
+        crate::common::assert_sgdisk_agrees(&format!("{why}: {verified}"));
         let other = before.from + before.to - at;
         let found = Command::new("blkid")
             .args(["-p", "-O", &other.to_string()])
