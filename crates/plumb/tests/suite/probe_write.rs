@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::probed::{ProbeDocument, probe, probe_text};
 use crate::common::schema::Schema;
-use crate::common::{Folder, Ran};
+use crate::common::{Folder, Ran, recorded};
 use plumb_testkit::cell_disk::{CellDisk, Served};
 use plumb_testkit::charging::delayed_writes;
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
@@ -203,18 +203,18 @@ fn write_probes_refuse_protected_targets() {
     let (path, shown) = (disk.path(), disk.path().display().to_string());
     let named = format!("--write --yes {shown}");
     // Nobody can be asked, and another name is none.
-    probe_text(path, "--write").ends(2).complains(&format!(
-        "found no --yes with its name, expected --yes {shown}"
-    ));
-    probe_text(path, "--write --yes loop")
-        .ends(2)
-        .complains("found no --yes with its name");
-    probe_text(path, &format!("--yes {shown}"))
-        .ends(2)
-        .complains("--write");
-    probe_text(&image, &format!("--write --yes {}", image.display()))
-        .ends(5)
-        .complains("detach that first");
+    let mut messages = vec![probe_text(path, "--write").ends(2).complaint()];
+    messages.push(probe_text(path, "--write --yes loop").ends(2).complaint());
+    messages.push(
+        probe_text(path, &format!("--yes {shown}"))
+            .ends(2)
+            .complaint(),
+    );
+    messages.push(
+        probe_text(&image, &format!("--write --yes {}", image.display()))
+            .ends(5)
+            .complaint(),
+    );
     let file = fs::File::open(path).expect("the device");
     let mut other = Command::new("sleep")
         .arg("60")
@@ -226,10 +226,8 @@ fn write_probes_refuse_protected_targets() {
     plumb_testkit::wait::killed("sleep", &mut other);
     refused.ends(5).complains(&by);
     let above = LoopDevice::attach(path, &[]);
-    probe_text(path, &named).ends(5).complains(&format!(
-        "is the file of {}: detach that first",
-        above.name()
-    ));
+    let refused = probe_text(path, &named);
+    messages.push(refused.ends(5).complains(&above.name()).complaint());
     drop(above);
     assert!(
         fs::read(&image).expect("the image") == before,
@@ -238,9 +236,11 @@ fn write_probes_refuse_protected_targets() {
     drop(disk);
     let disk = LoopDevice::attach(&image, &["--read-only"]);
     let shown = disk.path().display().to_string();
-    probe_text(disk.path(), &format!("--write --yes {shown}"))
-        .ends(5)
-        .complains("read-only");
+    messages.push(
+        probe_text(disk.path(), &format!("--write --yes {shown}"))
+            .ends(5)
+            .complaint(),
+    );
     drop(disk);
     assert!(
         fs::read(&image).expect("the image") == before,
@@ -252,9 +252,12 @@ fn write_probes_refuse_protected_targets() {
     fs::create_dir(&at).expect("a directory");
     let mounted = Mounted::mount(disk.path(), &at);
     let shown = disk.path().display().to_string();
-    probe_text(disk.path(), &format!("--write --yes {shown}"))
-        .ends(5)
-        .complains("in use");
+    messages.push(
+        probe_text(disk.path(), &format!("--write --yes {shown}"))
+            .ends(5)
+            .complaint(),
+    );
+    insta::assert_snapshot!(messages.join("\n\n"));
     drop(mounted);
 }
 
@@ -331,10 +334,8 @@ fn zeros_are_not_written_back() {
     assert!(probed.is_blank() && result["writes"] == 0, "{result}");
     assert_eq!(Schema::read("probe").faults(document), Vec::<String>::new());
     let reason = probed.reason();
-    assert!(
-        reason.starts_with("not backed by media") && reason.contains("nothing is written there"),
-        "{reason}"
-    );
+    assert!(probed.is_without_media(), "{reason}");
+    insta::assert_snapshot!(recorded(reason));
     assert!(
         result["commands"].to_string().contains("--write --range"),
         "{}",
