@@ -15,6 +15,9 @@ use plumb_testkit::wait::PATIENCE;
 
 const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (120, 40), (200, 50)];
 
+/// The heading of the layers in a long report.
+const STACK: &str = "Stack, from the devices up";
+
 /// Runs a command as a user without rights.
 const USER: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
@@ -346,7 +349,7 @@ fn a_diagnosis_with_evidence() {
         .says(&format!("- I/O through {name}p1 in "))
         .says("confidence: ")
         .says("I/O seen in ")
-        .says("Stack, from the devices up")
+        .says(STACK)
         .says(&format!("{name}p1: partition"));
     // A wide terminal has more columns: the table beyond 120, the sentences up to there.
     let terminal = Terminal::open("evidence-200", 200, 50, "LC_ALL=C.UTF-8 TERM=screen");
@@ -380,11 +383,7 @@ fn a_diagnosis_with_evidence() {
             .chain(IGNORED.split(' '))
             .chain([path.as_str()]),
     );
-    assert!(
-        !brief.out.contains("Stack, from the devices up"),
-        "{}",
-        brief.out
-    );
+    assert!(!brief.out.contains(STACK), "{}", brief.out);
 }
 
 /// Every command that prints a table or a page fits a terminal of 60 columns. Commands stay whole, since people copy them.
