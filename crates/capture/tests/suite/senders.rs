@@ -158,6 +158,8 @@ fn a_filter_takes_pages_that_are_written_back() {
         });
         let file = system.file(&format!("file-{at}"));
         dd("", &file, 4);
+        // By itself: the kernel joins neighbouring pages of two files in one request.
+        system.write_out();
         shell(&format!(
             "exec head -c {MIB} /dev/zero >{}.other",
             file.display()

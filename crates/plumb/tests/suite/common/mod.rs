@@ -132,11 +132,11 @@ pub fn recorded(text: &str) -> String {
             while let Some(at) = word[from..].find(folders).map(|at| from + at) {
                 let rest = &word[at + folders.len()..];
                 let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
-                let rest = end.map_or("", |end| &rest[end..]);
-                // A folder of that name in a directory of the test is no such place.
+                let (name, rest) = rest.split_at(end.unwrap_or(rest.len()));
+                // A folder of that name in a directory of the test is no such place, nor is that of the agent.
                 let is_inside = word[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
                 from = at + "FOLDER".len();
-                if !is_inside {
+                if !is_inside && name != "agent" {
                     word = format!("{}FOLDER{rest}", &word[..at]);
                 }
             }
