@@ -110,62 +110,16 @@ proptest! {
     }
 }
 
-/// Each sample is read to its last line by the format in its name.
+/// Each sample is read to its last line. The snapshot has the tool that reads each, so that no format takes the sample of another one.
 #[test]
 fn samples_are_read() {
-    let mut found = Vec::new();
+    let mut readers = String::new();
     for (name, text) in SAMPLES.iter().filter(|(name, _)| name != "host") {
         let read = dump::read(&Input { name, text }, &mut Builder::default()).expect("reads");
         assert_eq!(read.taken.passed_over, 0, "{name}");
-        found.push((name.as_str(), read.tool));
+        writeln!(readers, "{name}: {}", read.tool).expect("room");
     }
-    let solaris = [
-        ("etc_system", "/etc/system"),
-        ("format", "format"),
-        ("format_efi", "format"),
-        ("iostat", "iostat"),
-        ("md_conf", "md.conf"),
-        ("metadb", "metadb"),
-        ("metainit", "metainit"),
-        ("metastat", "metastat"),
-        ("metastat_p", "metastat -p"),
-        ("metastat_raid", "metastat"),
-        ("mnttab", "mnttab"),
-        ("mount", "mount"),
-        ("prtvtoc", "prtvtoc"),
-        ("prtvtoc_h", "prtvtoc"),
-        ("vfstab", "vfstab"),
-        ("vxdisk", "vxdisk list"),
-        ("vxprint", "vxprint -ht"),
-    ];
-    let linux = [
-        ("dmsetup", "dmsetup table"),
-        ("dumpe2fs", "dumpe2fs -h"),
-        ("fdisk", "fdisk -l"),
-        ("findmnt", "findmnt"),
-        ("iostat_linux", "iostat -x"),
-        ("lsblk", "lsblk -J"),
-        ("lvm", "pvs, vgs, lvs (JSON)"),
-        ("mdadm_detail", "mdadm --detail"),
-        ("mdadm_examine", "mdadm --examine"),
-        ("mdstat", "/proc/mdstat"),
-        ("mount_linux", "mount"),
-        ("multipath", "multipath -ll"),
-        ("nvme_id_ns", "nvme id-ns"),
-        ("parted", "parted print"),
-        ("parted_machine", "parted -m print"),
-        ("proc_mounts", "/proc/mounts"),
-        ("sfdisk", "sfdisk -d"),
-        ("sfdisk_json", "sfdisk -J"),
-        ("sgdisk", "sgdisk -p"),
-        ("xfs_info", "xfs_info"),
-        ("zdb", "zdb -C"),
-        ("zfs_get", "zfs get -Hp"),
-        ("zpool_status", "zpool status"),
-    ];
-    for pair in solaris.into_iter().chain(linux) {
-        assert!(found.contains(&pair), "{pair:?} is not in {found:?}");
-    }
+    insta::assert_snapshot!(readers);
 }
 
 /// Longest time of a processor for a mebibyte of a long text. A build without optimization takes up to 2.5 s; it takes minutes if the
