@@ -64,7 +64,7 @@ test-foreign: ## Compare the static binary of the other processor, emulated, wit
 
 test-fleet: ## Run contrib/fleet and the queries of docs/fleet.md: schedulers, Spark, Sail, DuckDB, ClickHouse; installs them into target
 	@scripts/setup fleet
-	cargo build --quiet --locked --workspace --bin plumb --example label_seeds
+	scripts/with-lints cargo build --quiet --locked --workspace --bin plumb --example label_seeds
 	@scripts/test-fleet $(BUILT)
 
 test-kernels: ## Run each command on nine kernels, in guests of both processors and on this host: 13 minutes; needs root
@@ -116,9 +116,9 @@ fuzz: ## Every reader against a fuzzer: 2 minutes each, binary and compressed on
 # An example adds the features of the tests, so that cargo uses the dependencies of their build. The second run knows the
 # entries that the first one added to the lists.
 docs: ## Write the generated files: manual pages, completions, tables, dictionaries, lists of modules, rules and formats
-	cargo build --quiet --locked --workspace --bin plumb --example label_seeds
+	scripts/with-lints cargo build --quiet --locked --workspace --bin plumb --example label_seeds
 	$(BUILT) generate --repository .
-	cargo build --quiet --locked --workspace --bin plumb --example label_seeds
+	scripts/with-lints cargo build --quiet --locked --workspace --bin plumb --example label_seeds
 	$(BUILT) generate --repository .
 
 clean: ## Remove what was built
