@@ -11,7 +11,7 @@ use serde_json::{Deserializer, Value};
 use super::{DeviceRow, OpRow, Printed, Report, Series, SeriesTool, Span};
 use crate::error::{Damage, Place, shown};
 
-/// How late a document may be printed, ms: fio prints it after it has summed the jobs up.
+/// How late a document may be printed, ms: fio prints it after it has summed the jobs up. A busy machine may take longer: see [`continues`].
 const LATE_MS: f64 = 250.0;
 
 /// Shorter intervals are remainders of the clock.
@@ -43,6 +43,8 @@ struct JobSum {
     runtime_ms: f64,
     /// When the document was printed.
     at_ms: f64,
+    /// Steps of that time: old versions print seconds.
+    step_ms: f64,
     /// Whether a rate was asked for.
     is_limited: bool,
 }
@@ -107,10 +109,10 @@ fn sums(document: &Value, line: u64, series: &mut Series) -> Result<Vec<JobSum>,
     let jobs = document["jobs"]
         .as_array()
         .ok_or_else(|| missing("jobs", document))?;
-    let at_ms = document["timestamp_ms"]
-        .as_f64()
-        .or_else(|| Some(document["timestamp"].as_f64()? * 1e3))
-        .unwrap_or(0.0);
+    let (at_ms, step_ms) = match document["timestamp_ms"].as_f64() {
+        Some(at_ms) => (at_ms, 1.0),
+        None => (document["timestamp"].as_f64().unwrap_or(0.0) * 1e3, 1e3),
+    };
     let mut sums: Vec<JobSum> = Vec::new();
     for job in jobs {
         let name = job["jobname"]
@@ -152,6 +154,7 @@ fn sums(document: &Value, line: u64, series: &mut Series) -> Result<Vec<JobSum>,
                 ops,
                 runtime_ms,
                 at_ms,
+                step_ms,
                 is_limited,
             }),
         }
@@ -240,12 +243,15 @@ fn is_idle(job: &JobSum, earlier: &JobSum) -> bool {
     ops.all(|(now, then)| now.ios <= then.ios)
 }
 
-/// Whether the sums are those of the same run, later on: a new run began after the last document was printed.
+/// Whether the sums are those of the same run, later on. A new run begins after the last document was printed, so that all of its time has to
+/// fit between the two documents.
 fn continues(job: &JobSum, earlier: &JobSum) -> bool {
     let has_grown = |(now, then): (&OpSum, &OpSum)| now.ios >= then.ios && now.bytes >= then.bytes;
+    let apart_ms = job.at_ms - earlier.at_ms;
+    let began_before = apart_ms + job.step_ms < job.runtime_ms;
     job.runtime_ms >= earlier.runtime_ms
         && job.ops.iter().zip(&earlier.ops).all(has_grown)
-        && job.at_ms - earlier.at_ms <= job.runtime_ms - earlier.runtime_ms + LATE_MS
+        && (began_before || apart_ms <= job.runtime_ms - earlier.runtime_ms + LATE_MS)
 }
 
 /// A number that was not rounded to be printed.
