@@ -231,7 +231,15 @@ fn unread(page: &mut Page, inputs: &[CheckInput]) {
     }
     for input in inputs {
         if let Some(error) = &input.error {
-            page.wrapped("Not read: ", "  ", format!("{}: {error}", input.path));
+            // A place in the file begins with its path.
+            let has_path = error
+                .strip_prefix(&input.path)
+                .is_some_and(|rest| rest.starts_with(':'));
+            let words = match has_path {
+                true => error.clone(),
+                false => format!("{}: {error}", input.path),
+            };
+            page.wrapped("Not read: ", "  ", words);
         }
     }
 }
