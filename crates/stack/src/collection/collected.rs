@@ -172,7 +172,7 @@ impl CollectionReader<'_> {
         let is_name = !["", ".", ".."].contains(&&*device.folder);
         if !is_name || device.folder.contains('/') {
             let expected = "the name of a directory below sectors/";
-            let found = format!("the folder {}", shown(&device.folder));
+            let found = format!("the folder `{}`", shown(&device.folder));
             return Err(self.wrong(DEVICES, found, expected));
         }
         let folder = format!("{SECTORS}/{}", device.folder);
