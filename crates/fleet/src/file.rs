@@ -23,7 +23,7 @@ pub const PROFILES_BYTES_MAX: u32 = 1 << 30;
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// Other first bytes.
-    #[error("not a fleet file: found {found:02x?} at byte 0, expected `PLUMBFLT`")]
+    #[error("not a fleet file: found `{}` at byte 0, expected `PLUMBFLT`", .found.escape_ascii())]
     Magic {
         /// First bytes.
         found: Vec<u8>,

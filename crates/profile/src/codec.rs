@@ -30,7 +30,7 @@ const LEVEL: i32 = 3;
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// Other first bytes.
-    #[error("not a profile: found {found:02x?} at byte 0, expected `PLUMBPRF`")]
+    #[error("not a profile: found `{}` at byte 0, expected `PLUMBPRF`", .found.escape_ascii())]
     Magic {
         /// First bytes.
         found: Vec<u8>,
