@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_geometry::plural;
 use serde_json::Value;
 
 /// Names and values of attributes.
@@ -166,7 +167,7 @@ impl Inventory {
                 continue;
             };
             if cells.len() != names.len() {
-                let found = format!("{} cells", cells.len());
+                let found = plural(cells.len() as u64, "cell");
                 return Err(row.fault(found, "as many as in the first line"));
             }
             self.add(row, names.iter().cloned().zip(cells).collect())?;

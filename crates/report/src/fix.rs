@@ -220,8 +220,8 @@ pub fn obstacle_words(obstacle: &OwnerObstacle) -> String {
             "not all files with these bytes are known: {tool} took longer than {seconds} s"
         ),
         OwnerObstacle::TooMany { blocks } => format!(
-            "not all files with these bytes are known: only the first {} blocks were looked up",
-            count(*blocks)
+            "not all files with these bytes are known: Plumb looked up only the first {}",
+            plural(*blocks, "block")
         ),
         OwnerObstacle::Failed { tool, said } => {
             format!("not all files with these bytes are known: {tool} failed: {said}")

@@ -128,24 +128,30 @@ fn measured_lines(page: &mut Page, measured: &Measurement, lateness: Option<&Tim
 
 /// The I/O that were sent and those that were not, in words.
 fn counted(counts: &ReplayCounts) -> String {
-    let some = |parts: &[(u64, &str)]| {
-        let parts = parts.iter().filter(|(ios, _)| *ios > 0);
+    let some = |parts: &[(u64, &str, &str)]| {
+        let parts = parts.iter().filter(|(ios, ..)| *ios > 0);
         let parts: Vec<String> = parts
-            .map(|(ios, words)| format!("{} {words}", count(*ios)))
+            .map(|(ios, one, many)| {
+                format!("{} {}", count(*ios), if *ios == 1 { one } else { many })
+            })
             .collect();
         parts.join(", ")
     };
     let sent = some(&[
-        (counts.reads, "reads"),
-        (counts.writes_as_reads, "writes as reads"),
-        (counts.writes, "writes"),
-        (counts.flushes, "flushes"),
+        (counts.reads, "read", "reads"),
+        (counts.writes_as_reads, "write as a read", "writes as reads"),
+        (counts.writes, "write", "writes"),
+        (counts.flushes, "flush", "flushes"),
     ]);
     let left_out = some(&[
-        (counts.flushes_left_out, "flushes"),
-        (counts.discards, "discards"),
-        (counts.zeroes, "requests to write zeroes"),
-        (counts.others, "others"),
+        (counts.flushes_left_out, "flush", "flushes"),
+        (counts.discards, "discard", "discards"),
+        (
+            counts.zeroes,
+            "request to write zeroes",
+            "requests to write zeroes",
+        ),
+        (counts.others, "other", "others"),
     ]);
     let mut words = format!("sent {}", if sent.is_empty() { "nothing" } else { &sent });
     if !left_out.is_empty() {

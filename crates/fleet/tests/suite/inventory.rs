@@ -44,7 +44,7 @@ fn damage_is_named_with_its_place() {
     let wide = format!("host{}\n{}\n", ",a".repeat(64), "x,".repeat(64));
     for (text, place, found) in [
         ("image,rack\nweb,7\n", "line 2", "no host"),
-        ("host,rack\na,1\nb\n", "line 3", "1 cells"),
+        ("host,rack\na,1\nb\n", "line 3", "1 cell"),
         ("host,rack\na,1\n\na,2\n", "line 4", "host a twice"),
         ("host,rack\n\"a,1\n", "line 2", "a quote"),
         ("host,rack\n\"a\nb\",1\n\"c\"d,1\n", "line 4", "a quote"),
