@@ -204,12 +204,6 @@ fn every_case_is_exact() {
 }
 
 #[test]
-fn counts_are_exact_with_a_later_kernel() {
-    require!(Qemu, Tool("apt-get"));
-    watch_guest("6.12", Scope::Kernel);
-}
-
-#[test]
 #[ignore = "five minutes: run by make soak"]
 fn every_case_is_exact_with_a_later_kernel() {
     require!(Qemu, Tool("apt-get"));
