@@ -91,39 +91,26 @@ fn runs_are_separate() {
     assert_eq!(found, [(100.0, false), (150.0, true)]);
 }
 
-/// A busy machine prints a document 600 ms late: it began before the one before it was printed, and is of the same run. A run of the same length
-/// that begins at once is another.
+/// A busy machine prints a document 600 ms late. Its run began before the document before it was printed, so that both are of one run. A run of the
+/// same length that begins at once is another.
 #[test]
 fn a_late_document_continues_its_run() {
-    let first = document(11_000, 1000, 100, 1e6, "");
-    let rates = |second: String| -> Vec<f64> {
-        let series = read(format!("{first}{second}").as_bytes());
+    let rates = |text: String| -> Vec<f64> {
+        let series = read(text.as_bytes());
         let rows = rows(&series, "job");
         rows.iter().map(|row| row.per_second()).collect()
     };
-    assert_eq!(
-        rates(document(12_600, 2000, 400, 2.5e6, "")),
-        [100.0, 300.0]
-    );
-    assert_eq!(
-        rates(document(13_010, 2000, 400, 2.5e6, "")),
-        [100.0, 200.0]
-    );
-    // Seconds do not tell: 12 s may be 12.999 s.
-    let seconds = |at: &str, text: String| {
-        text.replace(
-            &format!("\"timestamp_ms\" : {at}000"),
-            &format!("\"timestamp\" : {at}"),
-        )
-    };
-    let first = seconds("11", first.clone());
-    let second = seconds("13", document(13_000, 2500, 400, 2.5e6, ""));
-    let series = read(format!("{first}{second}").as_bytes());
-    let rates: Vec<f64> = rows(&series, "job")
-        .iter()
-        .map(|row| row.per_second())
-        .collect();
-    assert_eq!(rates, [100.0, 160.0]);
+    let first = document(11_000, 1000, 100, 1e6, "");
+    let late = document(12_600, 2000, 400, 2.5e6, "");
+    assert_eq!(rates(format!("{first}{late}")), [100.0, 300.0]);
+    let other = document(13_010, 2000, 400, 2.5e6, "");
+    assert_eq!(rates(format!("{first}{other}")), [100.0, 200.0]);
+    // Seconds do not tell: 13 s may be 13.999 s.
+    let text = format!("{first}{}", document(13_000, 2500, 400, 2.5e6, ""));
+    let seconds = text
+        .replace("timestamp_ms\" : 11000", "timestamp\" : 11")
+        .replace("timestamp_ms\" : 13000", "timestamp\" : 13");
+    assert_eq!(rates(seconds), [100.0, 160.0]);
 }
 
 #[test]
